@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from smartmem_rules.decoding.cache import Cache, Sizes
-from smartmem_rules.decoding.choosing import ALL, GREATEST, Array, Sampling, Selection, drawn
+from smartmem_rules.decoding.choosing import Array, Sampling, Selection
 from smartmem_rules.decoding.errors import GenerateError
-from smartmem_rules.decoding.graphs import (
-    COUNTS,
-    LAST,
-    MASK_BEFORE,
-    MASK_NEW,
-    PAST,
-    PLACES,
-    SEQUENCE,
-    TOKEN,
-    VALUES,
-    Step,
-)
-from smartmem_rules.decoding.growth import COUNTED
 from smartmem_rules.decoding.interface import MASK, POSITIONS
 from smartmem_rules.decoding.parts import OWN, TYPES
 from smartmem_rules.decoding.plans import Plans, plans_of
 from smartmem_rules.decoding.prompts import Prompts, several_of, stop_tokens
+from smartmem_rules.decoding.session import Session
+from smartmem_rules.decoding.steps import Steps
 from smartmem_rules.decoding.unchanging import checked_inputs
-from smartmem_rules.decoding.unchanging_memory import UnchangingMemory
-from smartmem_rules.runtime.contexts.context import ExecutionContext
 from smartmem_rules.stages import Progress
 
 if TYPE_CHECKING:
@@ -41,22 +28,6 @@ BOUND, BLOCK = 1024, 256
 """Tokens that the cache holds at most, and by how many it grows, where the caller does not say."""
 TOKENS = 128
 """How many are generated where the caller does not say."""
-
-
-@dataclass(kw_only=True)
-class _Progress:
-    """How far the sequences of one call are.
-
-    Attributes:
-        counts: for each place of the cache whether it counts, [sequences, bound], int64.
-        lengths: how many tokens each sequence has.
-        ended: which of them came to a stop token.
-    """
-
-    counts: Array
-    lengths: Array
-    ended: Array
-    generators: list[np.random.Generator] = field(default_factory=list)
 
 
 class Generator:
@@ -105,8 +76,7 @@ class Generator:
         self.sizes = Sizes(sequences=sequences, block=block, bound=bound)
         in_place = self.plans.facts.growth.in_place
         self.cache = Cache(self.plans.parts, self.sizes, self.plans.device, self.plans.home.context, not in_place)
-        self._rows = self.cache.new_rows() if in_place else {}
-        self._given = UnchangingMemory(self.plans.facts.given, self.plans.home.context)
+        self._steps = Steps(self.plans, self.cache)
         self._busy = threading.Lock()
 
     def prepare(self, sampling: Sampling | None = None) -> None:
@@ -141,7 +111,7 @@ class Generator:
         chosen = sampling or Sampling()
         ends = stop_tokens(stop, self.plans.facts.vocabulary)
         given = checked_inputs(self.plans.facts.further, inputs)
-        return self._steps(self.checked(prompts, tokens, chosen, inputs), tokens, chosen, ends, given)
+        return self._streamed(self.checked(prompts, tokens, chosen, inputs), tokens, chosen, ends, given)
 
     def generate(
         self,
@@ -158,6 +128,42 @@ class Generator:
                 if token is not None:
                     own.append(token)
         return found
+
+    @contextmanager
+    def session(
+        self,
+        sampling: Sampling | None = None,
+        stop: Collection[int] = (),
+        inputs: Mapping[str, Any] | None = None,
+    ) -> Iterator[Session]:
+        """Several turns of one sequence, of which each goes on behind all before it; the cache is kept meanwhile.
+
+        Args:
+            sampling, stop, inputs: as of `stream`, for all turns.
+
+        Raises:
+            GenerateError: this generator is in use, has several sequences or writes its cache anew, or an option cannot
+                be used.
+        """
+        if self.sizes.sequences != 1 or not self.plans.facts.growth.in_place:
+            why = "writes its cache anew in each step" if self.sizes.sequences == 1 else "has several sequences"
+            raise GenerateError(f"a session is of one sequence whose cache stays where it is, and this generator {why}")
+        chosen = sampling or Sampling()
+        self._selection(chosen)
+        ends = stop_tokens(stop, self.plans.facts.vocabulary)
+        given = checked_inputs(self.plans.facts.further, inputs)
+        with self._alone():
+            session = Session(self._steps, self._turn, chosen, ends, given)
+            try:
+                yield session
+            finally:
+                session.close()
+
+    def _turn(self, prompt: Sequence[int], before: int, tokens: int) -> Prompts:
+        """The prompt of a turn, if the cache has room for it and for what follows behind as many tokens."""
+        read = self._prompts(prompt)
+        self._check_room(read, tokens, before)
+        return read
 
     # --- what is given ---
 
@@ -216,19 +222,20 @@ class Generator:
                 known = "" if vocabulary is None else f", and the model has {vocabulary}, from 0 on"
                 raise GenerateError(f"{name} has the token {token} at place {place}{known}; use the model's tokenizer")
 
-    def _check_room(self, prompts: Prompts, tokens: int) -> None:
+    def _check_room(self, prompts: Prompts, tokens: int, before: int = 0) -> None:
         if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 1:
             raise GenerateError(f"the number of tokens cannot be {tokens!r}; give one from 1 on")
-        needed = prompts.tokens.shape[1] + tokens - 1  # the last one is not put into the cache
+        needed = before + prompts.tokens.shape[1] + tokens - 1  # the last one is not put into the cache
         if needed > self.sizes.bound:
+            earlier = f"{before} tokens before, " if before else ""
             raise GenerateError(
-                f"{prompts.tokens.shape[1]} tokens of the prompt and {tokens} new ones need a cache of {needed}, and "
-                f"it is bound to {self.sizes.bound}; ask for fewer tokens, or make the bound greater"
+                f"{earlier}{prompts.tokens.shape[1]} tokens of the prompt and {tokens} new ones need a cache of "
+                f"{needed}, and it is bound to {self.sizes.bound}; ask for fewer tokens, or make the bound greater"
             )
 
     # --- the steps ---
 
-    def _steps(
+    def _streamed(
         self,
         prompts: Prompts,
         tokens: int | None,
@@ -236,131 +243,22 @@ class Generator:
         stop: frozenset[int],
         given: Mapping[str, Array],
     ) -> Iterator[tuple[int | None, ...]]:
+        with self._alone():
+            state = self._steps.begin(prompts, sampling, tokens, given)
+            yield state.shown(stop)
+            made = 1
+            while (tokens is None or made < tokens) and not state.ended.all():
+                self._steps.decode(state)
+                made += 1
+                yield state.shown(stop)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """The cache, for nobody else."""
         if not self._busy.acquire(blocking=False):
             raise GenerateError("this generator is in use; finish or close what is being streamed, or make another one")
         try:
-            selection = self._selection(sampling)
-            first = self._of_prompts(prompts, selection)
-            self._ready(prompts, tokens, [first] if tokens == 1 else [first, self.plans.of_tokens(selection)])
-            self._given.take(given, self.plans)
-            state = self._begin(prompts, sampling)
-            chosen = self._prefill(prompts, state, sampling, first)
-            made = 1
-            yield self._shown(chosen, state, stop)
-            while (tokens is None or made < tokens) and not state.ended.all():
-                chosen = self._decode(chosen, state, sampling, selection)
-                made += 1
-                yield self._shown(chosen, state, stop)
+            yield
         finally:
             self.cache.clear()
             self._busy.release()
-
-    def _of_prompts(self, prompts: Prompts, selection: Selection) -> Step:
-        """The step for prompts; where they are padded in front, the host looks at all logits."""
-        if prompts.is_padded and not self.plans.facts.counts:
-            selection = Selection(kind=ALL)
-        return self.plans.of_prompts(selection)
-
-    def _ready(self, prompts: Prompts, tokens: int | None, steps: Sequence[Step]) -> None:
-        positions = self.sizes.bound if tokens is None else prompts.tokens.shape[1] + tokens - 1
-        self.plans.ready(steps, self.cache, positions)
-
-    def _begin(self, prompts: Prompts, sampling: Sampling) -> _Progress:
-        sequences, bound = self.sizes.sequences, self.sizes.bound
-        counts = np.zeros((sequences, bound), np.int64)
-        counts[:, : prompts.tokens.shape[1]] = prompts.counts
-        self.cache.clear()
-        return _Progress(
-            counts=counts,
-            lengths=prompts.lengths.copy(),
-            ended=np.zeros(sequences, bool),
-            generators=sampling.generators(sequences),
-        )
-
-    def _shown(self, chosen: Array, state: _Progress, stop: frozenset[int]) -> tuple[int | None, ...]:
-        """The tokens of a step; sequences that had ended before have none."""
-        shown = tuple(
-            None if ended else int(token) for ended, token in zip(state.ended.tolist(), chosen.tolist(), strict=True)
-        )
-        state.ended |= np.isin(chosen, list(stop))
-        return shown
-
-    def _prefill(self, prompts: Prompts, state: _Progress, sampling: Sampling, step: Step) -> Array:
-        executor = self.plans.executor(step)
-        count = prompts.tokens.shape[1]
-        feeds = {self.plans.interface.tokens: prompts.tokens, LAST: prompts.last}
-        if self.plans.interface.mask:
-            feeds[MASK] = prompts.counts
-        if self.plans.interface.positions:
-            feeds[POSITIONS] = prompts.positions
-        with executor.taken() as context:
-            self.cache.reserve(count, context.queue)
-            outputs = self._bound_outputs(self.cache.buffers)
-            results = _ran(context, feeds, {SEQUENCE: count}, {**outputs, **self._given.buffers})
-            context.bind(dict.fromkeys(outputs))  # buffers that the cache outgrows are held by nobody
-        self.cache.length = count
-        if prompts.is_padded and not self.plans.facts.counts and not np.isfinite(results[VALUES]).all():
-            raise GenerateError(
-                "the model gives no numbers for prompts that are padded on the left, where no token counts; give "
-                "prompts of one length, or one after the other"
-            )
-        return self._chosen(results, state, sampling, step.selection)
-
-    def _decode(self, tokens: Array, state: _Progress, sampling: Sampling, selection: Selection) -> Array:
-        executor = self.plans.executor(self.plans.of_tokens(selection))
-        sequences, past = self.sizes.sequences, self.cache.length
-        feeds = {self.plans.interface.tokens: tokens[:, None], LAST: np.zeros((sequences, 1), np.int64)}
-        if self.plans.interface.mask:
-            feeds[MASK_BEFORE] = state.counts[:, :past]
-            feeds[MASK_NEW] = np.ones((sequences, 1), np.int64)
-        if self.plans.interface.positions:
-            feeds[POSITIONS] = state.lengths[:, None]
-        growth = self.plans.facts.growth
-        with executor.taken() as context:
-            self.cache.reserve(past + 1, context.queue)
-            targets = self._rows if growth.in_place else self.cache.spare
-            bound = {**self.cache.buffers, **self._bound_outputs(targets), **self._given.buffers}
-            results = _ran(context, feeds, {PAST: past}, bound)
-            if growth.kind == COUNTED:
-                self._check_counts(results[COUNTS], state.lengths)
-            if growth.in_place:
-                places = state.lengths.tolist() if growth.kind == COUNTED else [past] * sequences
-                self.cache.append(self._rows, places, context.queue)
-            else:
-                self.cache.swap()
-        state.counts[:, past] = 1
-        state.lengths += 1
-        return self._chosen(results, state, sampling, selection)
-
-    def _check_counts(self, counts: Array, lengths: Array) -> None:
-        """Refuse a model that does not put new rows behind the tokens that each sequence has."""
-        if (counts[:, 0] != lengths).any():
-            raise GenerateError(
-                f"the model puts new keys behind {counts[:, 0].tolist()} tokens of the sequences, which have "
-                f"{lengths.tolist()}; export it again, with counts that follow from {MASK}"
-            )
-
-    def _bound_outputs(self, buffers: Mapping[str, Any]) -> dict[str, Any]:
-        return {part.output: buffers[part.input] for part in self.plans.parts}
-
-    def _chosen(
-        self, results: Mapping[str, Array], state: _Progress, sampling: Sampling, selection: Selection
-    ) -> Array:
-        """The next token of each sequence, [sequences]."""
-        if selection.kind == GREATEST:
-            return results[TOKEN]
-        if sampling.selection(self.plans.facts.vocabulary).kind == GREATEST:
-            return np.asarray(results[VALUES].argmax(axis=1))
-        places = [
-            drawn(row, sampling, generator) for row, generator in zip(results[VALUES], state.generators, strict=True)
-        ]
-        if selection.kind == ALL:
-            return np.array(places, np.int64)
-        return np.take_along_axis(results[PLACES], np.array(places)[:, None], axis=1)[:, 0]
-
-
-def _ran(
-    context: ExecutionContext, feeds: Mapping[str, Array], extents: dict[str, int], bound: Mapping[str, Any]
-) -> dict[str, Array]:
-    context.bind(bound)
-    return context.run(feeds, extents)

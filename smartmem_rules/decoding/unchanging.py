@@ -18,12 +18,8 @@ from onnx import AttributeProto, helper
 from smartmem_rules.decoding.choosing import Array
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.decoding.interface import Further, Interface
+from smartmem_rules.graph.expansion.randomness import MAY_DRAW
 from smartmem_rules.graph.loading import node_inputs
-
-_DRAWN = frozenset(
-    {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-)
-"""Operators that give something else in each step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +122,7 @@ def computed_once(graph: onnx.GraphProto, interface: Interface) -> tuple[str, ..
     read = {value.name for value in graph.output}
     for node in graph.node:
         names = set(node_inputs(node))
-        if _has_body(node) or node.op_type in _DRAWN:
+        if _has_body(node) or node.op_type in MAY_DRAW:
             read |= names
         elif names <= constants:
             constants |= set(node.output)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -20,8 +19,8 @@ from smartmem_rules.tensor.views import IndexMap
 
 ITERATIONS = 8
 MAXIMUM_ROWS = 4_000
-SECONDS = 0.5
-"""For all indices of one saturation together."""
+ALL_ROWS = 20_000
+"""Of all searches of one saturation together. A limit by the clock would make plans depend on the load."""
 PROOF_POINTS = 1 << 20
 """A cheaper form is taken only if it is equal at every point, and the points are at most this many."""
 
@@ -46,7 +45,7 @@ class Improver:
         self.rules = compile_index_rules([rule for rule in base.index_rules if rule.name not in disable])
         self.egraph: bindings.EGraph | None = None
         self.known: dict[Index, Index] = {}
-        self.spent = 0.0
+        self.rows = 0
 
     def close(self) -> None:
         """Give the e-graph back: it may only be dropped by the thread that made it."""
@@ -59,15 +58,13 @@ class Improver:
         return IndexMap(map_.variables, tuple(self._improve(index) for index in map_.indices), map_.source)
 
     def _improve(self, index: Index) -> Index:
-        if index.is_open or is_simple(index) or self.spent > SECONDS:
+        if index.is_open or is_simple(index) or self.rows > ALL_ROWS:
             return index
         found = self.known.get(index)
         if found is None:
-            began = time.perf_counter()
             better = self._search(index)
             cheaper = better is not None and cost(better) < cost(index) and equal_everywhere(better, index)
             found = self.known[index] = better if cheaper and better is not None else index
-            self.spent += time.perf_counter() - began
         return found
 
     def _search(self, index: Index) -> Index | None:
@@ -84,6 +81,7 @@ class Improver:
                 updated = any(isinstance(o, bindings.RunScheduleOutput) and o.report.updated for o in outputs)
                 if not updated or rows > MAXIMUM_ROWS:
                     break
+            self.rows += rows
             found = _cheapest(egraph, writer.atoms)
             _run(egraph, "(pop)")
         except (KeyboardInterrupt, SystemExit):

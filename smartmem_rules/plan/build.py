@@ -303,7 +303,8 @@ def _stored(kernels: Sequence[Kernel], program: Program, storage: _Storage) -> d
         else:
             role = "input"
         border = role in ("input", "output")
-        free = type_.dtype in ("float32", "float16", "bfloat16") and not border and name not in program.compared
+        exact = name in program.compared or name in program.tables
+        free = type_.dtype in ("float32", "float16", "bfloat16") and not border and not exact
         if free and role == "constant" and not holds(storage.dtype, program.constants[name]):
             free = False
         held = storage.dtype if free else device_dtype(type_.dtype)

@@ -19,6 +19,7 @@ from smartmem_rules.exchange.expressions import map_json, value_json
 from smartmem_rules.graph.equations import is_opaque
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.plan.build import Planning
+from smartmem_rules.plan.fusion.program import StoredTable
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.layout.copies import COPY
 from smartmem_rules.provenance.derivation import Derivation, renamed
@@ -52,7 +53,7 @@ class Made:
     kernels: Sequence[Kernel]
     copies: Mapping[str, str]
     shown: Sequence[str]
-    tables: Mapping[str, tuple[int, ...]]
+    tables: Mapping[str, StoredTable]
     how: Mapping[str, str]
     digests: Digests = field(default_factory=Digests)
 
@@ -122,7 +123,7 @@ def _members(data: Mapping[str, Any], indent: str) -> str:
     return ",\n".join(parts)
 
 
-def _kernel(kernel: Kernel, tables: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+def _kernel(kernel: Kernel, tables: Mapping[str, StoredTable]) -> dict[str, Any]:
     try:
         return kernel_json(kernel, tables)
     except Unshown as reason:

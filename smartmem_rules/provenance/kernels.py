@@ -9,6 +9,7 @@ from smartmem_rules.exchange.expressions import expression_json, index_json
 from smartmem_rules.exchange.kernels import KernelClaim, stage_text, store_text
 from smartmem_rules.exchange.kernels import Stage as ClaimedStage
 from smartmem_rules.exchange.kernels import Store as Claimed
+from smartmem_rules.plan.fusion.program import StoredTable
 from smartmem_rules.plan.fusion.tables import with_tables_in_text
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Store
 from smartmem_rules.tensor.atoms import Var
@@ -39,7 +40,7 @@ def claim_of(kernel: Kernel) -> KernelClaim:
     )
 
 
-def kernel_json(kernel: Kernel, tables: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+def kernel_json(kernel: Kernel, tables: Mapping[str, StoredTable]) -> dict[str, Any]:
     """A single kernel.
 
     Args:

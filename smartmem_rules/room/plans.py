@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from smartmem_rules.pipeline import rules_of
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.planned import planned
 from smartmem_rules.room.advice import Remedy, largest_that, refusal
-from smartmem_rules.room.needs import Needs, Room, at_most, needs_of, other_bytes, room_of
+from smartmem_rules.room.needs import Needs, Room, at_most, needs_of, room_of
 from smartmem_rules.room.weights import packed_widths, with_fewer_bits
 from smartmem_rules.runtime.target import Target
 from smartmem_rules.stages import Clock
@@ -42,8 +43,13 @@ def refuse_too_large(plan: Plan, target: Target, source: ModelSource | Graph, op
     if needs.fits(room):
         return
     base = rules_of(options.get("rules", ()), options.get("disable", ()))
-    bits = fewer_bits(source, needs, plan.dtype, target, base)
-    remedies = [*bits, *_shorter(plan, room), *_smaller(needs, room, source, options)]
+    extents = _Extents(plan=plan, room=room, source=source, options=options)
+    bits = list(fewer_bits(source, needs, plan.dtype, target, base))
+    remedies = [*bits, *extents.remedies()]
+    if not any(one.needs.fits(room) for one in remedies):
+        for fewest in bits[-1:]:
+            both = extents.remedies(fewest.needs.weights)
+            remedies += [replace(one, text=f"{fewest.text} and {one.text}") for one in both]
     raise refusal(f"the plan of {plan.model}", room, needs, remedies)
 
 
@@ -65,52 +71,57 @@ def fewer_bits(
         )
 
 
-def _shorter(plan: Plan, room: Room) -> Iterator[Remedy]:
-    """Ranges of dimensions that end earlier."""
-    greatest = {one.name: one.high for one in plan.dimensions}
-    for dimension in plan.dimensions:
-        found = partial(_up_to, plan, greatest, dimension.name)
-        if dimension.low < dimension.high:
-            end = largest_that(found, room, dimension.low, dimension.high - 1)
-            yield Remedy(text=f"--dim {dimension.name}={dimension.low}..{end}", needs=found(end))
+@dataclass(frozen=True, kw_only=True)
+class _Extents:
+    """Smaller extents of a plan's dimensions."""
+
+    plan: Plan
+    room: Room
+    source: ModelSource | Graph
+    options: Mapping[str, Any]
+
+    def remedies(self, weights: tuple[int, ...] | None = None) -> Iterator[Remedy]:
+        """A smaller extent of one dimension each.
+
+        Args:
+            weights: the bytes of constants that take the place of those of plans.
+        """
+        for dimension in self.plan.dimensions:
+            found = partial(self._up_to, dimension.name, weights)
+            if dimension.low < dimension.high:
+                end = largest_that(found, self.room, dimension.low, dimension.high - 1)
+                yield Remedy(text=f"--dim {dimension.name}={dimension.low}..{end}", needs=found(end))
+        for name, extent in (self.options.get("dims") or {}).items():
+            if isinstance(extent, int) and extent > 1:
+                with suppress(SmartmemError):  # the model does not take such an extent
+                    yield self._smaller(name, extent, weights)
+
+    def _up_to(self, name: str, weights: tuple[int, ...] | None, high: int) -> Needs:
+        extents = {one.name: one.high for one in self.plan.dimensions} | {name: high}
+        return _needs(at_most(self.plan, extents), weights)
+
+    def _smaller(self, name: str, extent: int, weights: tuple[int, ...] | None) -> Remedy:
+        """The greatest extent with which there is room; each that is tried takes a plan."""
+        most, best, large = 1, self._with(name, 1, weights), _needs(self.plan, weights)
+        for _ in range(_TRIALS if best.fits(self.room) else 0):
+            # what one more adds is about the same for each
+            step = max(1.0, (large.total - best.total) / (extent - most))
+            tried = min(extent - 1, most + math.floor((self.room.total - best.total) / step))
+            if tried == most:
+                break
+            more = self._with(name, tried, weights)
+            if more.fits(self.room):
+                most, best = tried, more
+            else:
+                extent, large = tried, more
+        return Remedy(text=f"--dim {name}={most}", needs=best)
+
+    def _with(self, name: str, extent: int, weights: tuple[int, ...] | None) -> Needs:
+        dims = {**(self.options.get("dims") or {}), name: extent}
+        plan, _ = planned(self.source, Clock(None), **{**self.options, "dims": dims})
+        return _needs(plan, weights)
 
 
-def _up_to(plan: Plan, greatest: Mapping[str, int], name: str, high: int) -> Needs:
-    return replace(needs_of(plan), others=other_bytes(at_most(plan, {**greatest, name: high})))
-
-
-def _smaller(needs: Needs, room: Room, source: ModelSource | Graph, options: Mapping[str, Any]) -> Iterator[Remedy]:
-    """Smaller extents of dimensions that have one extent; each takes a plan, of which there are few."""
-    dims = options.get("dims") or {}
-    for name, extent in dims.items():
-        if not isinstance(extent, int) or extent < 2:
-            continue
-        try:
-            yield from _smaller_extent(needs, room, extent, name, partial(_planned_with, source, options, dims, name))
-        except SmartmemError:  # the model does not take such an extent
-            continue
-
-
-def _smaller_extent(
-    needs: Needs, room: Room, extent: int, name: str, found: Callable[[int], Needs]
-) -> Iterator[Remedy]:
-    most, best, large = 1, found(1), needs
-    for _ in range(_TRIALS if best.fits(room) else 0):
-        # what one more adds is about the same for each
-        step = max(1.0, (large.total - best.total) / (extent - most))
-        tried = min(extent - 1, most + math.floor((room.total - best.total) / step))
-        if tried == most:
-            break
-        more = found(tried)
-        if more.fits(room):
-            most, best = tried, more
-        else:
-            extent, large = tried, more
-    yield Remedy(text=f"--dim {name}={most}", needs=best)
-
-
-def _planned_with(
-    source: ModelSource | Graph, options: Mapping[str, Any], dims: Mapping[str, Any], name: str, extent: int
-) -> Needs:
-    plan, _ = planned(source, Clock(None), **{**options, "dims": {**dims, name: extent}})
-    return needs_of(plan)
+def _needs(plan: Plan, weights: tuple[int, ...] | None) -> Needs:
+    own = needs_of(plan)
+    return own if weights is None else replace(own, weights=weights)

@@ -23,9 +23,10 @@ from smartmem_rules.runtime.plan_file import SLACK
 _FUNCTION = re.compile(
     r"(?P<kind>__kernel\b[^;{}()]*(?:\(\((?:[^()]|\([^()]*\))*\)\)[^;{}()]*)?void|static void)\s+(?P<name>\w+)\s*\("
 )
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+_COMMENT = re.compile(r'(?P<string>"(?:[^"\\\n]|\\.)*")|/\*.*?\*/|//[^\n]*', re.S)
 _TOKEN = re.compile(
-    r"(?P<directive>^[ \t]*\#(?:[^\n]*\\\n)*[^\n]*)"
+    r'(?P<string>"(?:[^"\\\n]|\\.)*")'  # assembly, which begins lines with `//@`
+    r"|(?P<directive>^[ \t]*\#(?:[^\n]*\\\n)*[^\n]*)"
     r"|(?P<pointer>(?:\b(?:volatile|const)\s+)*(?P<global>\b__global\s+)?(?:\b(?:const|volatile)\s+)*\b\w+\s*\*\s*(?:(?:const|restrict)\s+)?(?P<declared>[A-Za-z_]\w*)\s*=(?!=))"
     r"|(?P<deref>\*\((?:volatile )?__global (?P<constant>const )?(?:smr_)?[a-z]+(?P<lanes>\d*)\*\))"
     r"|(?P<word>(?<![\w.])[A-Za-z_]\w*)"
@@ -69,7 +70,7 @@ def checked(source: Source, tensors: Mapping[str, Stored]) -> Source:
     Raises:
         UncheckedError: the text has an access that is none of those that templates write.
     """
-    text = _COMMENT.sub(" ", source.text)
+    text = _COMMENT.sub(lambda found: found["string"] or " ", source.text)
     functions: dict[str, Function] = {}
     made: list[str] = []
     at = 0
@@ -182,7 +183,7 @@ class _Body:
 
     def _token(self, text: str, token: re.Match[str], bare: bool) -> tuple[str, int]:
         """What a token and all that belongs to it becomes, and where it ends."""
-        if token["directive"]:
+        if token["directive"] or token["string"]:
             return token[0], token.end()
         if token["brace"]:
             if token[0] == "{":

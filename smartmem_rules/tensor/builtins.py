@@ -359,7 +359,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "floor": lambda v: spread(lambda x: math.floor(_number(x)), v),
     "ceil": lambda v: spread(lambda x: math.ceil(_number(x)), v),
     "round": lambda v: spread(lambda x: round(_number(x)), v),
-    "single": lambda v: spread(lambda x: struct.unpack("f", struct.pack("f", _number(x)))[0], v),
+    "single": lambda v: spread(lambda x: struct.unpack("f", struct.pack("f", float(_number(x))))[0], v),
     "sqrt": lambda v: spread(lambda x: math.sqrt(_number(x)), v),
     "int": lambda v: spread(lambda x: _whole(_number(x)), v),
     "clamp": lambda v, low, high: spread(lambda x, a, b: _clamped(_number(x), _number(a), _number(b)), v, low, high),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from smartmem_rules.egraph import index_rules
 from smartmem_rules.egraph.index_compile import IndexRuleError, compile_index_rules
 from smartmem_rules.egraph.index_rules import Improver, cost, equal_everywhere, is_simple
 from smartmem_rules.language.parsing.parser import parse_text
@@ -56,6 +57,14 @@ def test_a_false_rule_is_not_taken() -> None:
     rules = collect([parse_text("index wrong  # wrong\n    a % c => a where c > 0\n", "wrong.smr")], [])
     index = mod(Index(3, ((OUTER, 1),)), 8)
     assert Improver(rules).improve(index_map((8,), (8,), (index,))).indices == (index,)
+
+
+def test_searches_end_by_what_they_write_and_not_by_the_clock(base: RuleBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_rules, "ALL_ROWS", 0)
+    improver = Improver(base)
+    first, second = Index(0, ((Div(SUM, 7), 1),)), Index(0, ((Mod(SUM, 7), 1),))
+    better = improver.improve(index_map((8, 7), (56, 56), (first, second))).indices
+    assert better == (Index(0, ((OUTER, 1),)), second)
 
 
 def test_digits_are_left_alone() -> None:

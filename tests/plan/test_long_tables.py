@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 import smartmem_rules as sm
@@ -58,3 +59,30 @@ def test_equal_tables_are_one_and_a_table_at_the_place_of_another_is_read() -> N
 def test_plans_with_long_tables_are_certified() -> None:
     made = certified(_gathers(PLACES, SHORT))
     assert made.certificate["uncertified"] == []
+
+
+def _enlarged(mode: str) -> onnx.ModelProto:
+    return model(
+        [("Resize", "x none scales", "y", {"mode": mode, "coordinate_transformation_mode": "pytorch_half_pixel"})],
+        {"x": X},
+        "y",
+        {"none": np.zeros(0, np.float32), "scales": np.array([1, 1.9], np.float32)},
+    )
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("device", ["pocl", "adreno_740"])
+def test_weights_are_tensors_of_numbers(device: str, mode: str) -> None:
+    """Their last axis runs over the results, so that the weights of neighbouring results are read as a vector."""
+    proto = _enlarged(mode)
+    optimized = sm.optimize(proto, device=device)
+    weights = [s for s in optimized.plan.tensors.values() if s.role == "constant" and s.storage == "float32"]
+    assert [one.type.shape for one in weights] == [(1330, 2 if mode == "linear" else 4)]
+    assert weights[0].layout.order[-1] == 0
+    reference = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": X})[0]
+    assert np.allclose(optimized.run({"x": X})["y"], reference, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_enlarging_with_long_tables_is_certified(mode: str) -> None:
+    assert certified(_enlarged(mode)).certificate["uncertified"] == []

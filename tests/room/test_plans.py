@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -83,6 +84,18 @@ def test_where_nothing_fits_the_least_is_said(tmp_path: Path) -> None:
     said = refused(perceptron(), device_file(tmp_path, memory=2000), batch=4)
     assert re.search(r"nothing of this fits: the least is [\d.]+ KiB, with weights of 4 bits", said), said
     assert "has 2.0 KiB" in said
+
+
+@pytest.mark.parametrize("dims", [{"batch": 400}, {"batch": (1, 400)}])
+def test_bits_and_extents_together_are_advised_where_neither_suffices(dims: dict[str, Any], tmp_path: Path) -> None:
+    model = perceptron()
+    small = sm.quantize(model, weights="int4")
+    rules = device_file(tmp_path, memory=needs(small, batch=100).total)
+    found = re.search(r"fit: weights of 4 bits .*? and --dim batch=([\d.]+): ", said := refused(model, rules, **dims))
+    assert found, said
+    *low, high = map(int, found[1].split(".."))
+    assert 50 <= high <= 100
+    sm.optimize(small, rules=[rules], dims={"batch": (low[0], high) if low else high})
 
 
 def test_a_plan_that_fits_exactly_is_made(tmp_path: Path) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from smartmem_rules.plan.ptx_target import IS_SET, asked_target, target_option
 from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.runtime.checks import checked
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.ptx_target import TargetError, with_target
 from smartmem_rules.runtime.target import _within_limits
+from tests.emit.kernel_cases import CASES
 
 PTX = b""".version 9.0
 .target sm_90, texmode_independent
@@ -67,3 +70,12 @@ def test_capability_9_alone_has_the_unit(capability: tuple[int, int], there: boo
     found = _within_limits(load_rules().devices["nvidia"], replace(choose(), capability=capability))
     assert ("nvidia_wgmma_f16" in {unit.name for unit in found.units}) == there
     assert found.memory.array_memory == arrays
+
+
+@pytest.mark.parametrize("name", sorted(name for name, case in CASES.items() if case.holds_ptx))
+def test_debug_builds_leave_assembly_as_it_is(name: str) -> None:
+    """Also what stands behind `//` in it."""
+    plan = CASES[name].plan()
+    strings = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+    for source in plan.sources:
+        assert strings.findall(checked(source, plan.tensors).text) == strings.findall(source.text)

@@ -72,9 +72,10 @@ class Indices:
                 )
             case Gathered():
                 element = f"(int){self.accesses[atom.tensor].read(self.inside(atom.tensor, atom.indices), self.index)}"
-                if atom.wrap:
-                    return f"smr_wrap({element}, {atom.extent})"
-                return f"({element})" if atom.extent == UNKNOWN_EXTENT else f"smr_inside({element}, {atom.extent})"
+                free = atom.extent == UNKNOWN_EXTENT and not atom.wrap
+                if free or self.accesses[atom.tensor].stored.holds_places(atom.extent):
+                    return f"({element})"
+                return f"{'smr_wrap' if atom.wrap else 'smr_inside'}({element}, {atom.extent})"
 
     @staticmethod
     def _choice(table: tuple[int, ...], position: str) -> str:

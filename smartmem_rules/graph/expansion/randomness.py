@@ -24,6 +24,8 @@ DOMAIN = "smartmem"
 """The domain of the operators that only the importer makes."""
 RUN_TYPE = TensorType("int64", ())
 DRAWING = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+MAY_DRAW = frozenset((*DRAWING, "Dropout"))
+"""Operators that may give something else in each run: `Dropout` does in training."""
 _KEYS = 1 << 32
 _STRIDE = 0x85EBCA6B
 """How far apart the keys of neighbouring nodes are; odd, so that 2 ** 32 nodes have keys of their own."""

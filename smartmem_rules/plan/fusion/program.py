@@ -25,7 +25,7 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.interpreter.split import without_trivial_loops
-from smartmem_rules.tensor.substitution import map_gathered
+from smartmem_rules.tensor.substitution import lookup, map_gathered, ravel
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
 
@@ -57,6 +57,31 @@ class Definition:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StoredTable:
+    """An index table that lies in memory.
+
+    Attributes:
+        shape: the axes of the tensor, whose elements in their order are the table's.
+        least: what is subtracted from the elements in memory: no index is below zero.
+    """
+
+    name: str
+    table: tuple[int, ...]
+    shape: tuple[int, ...]
+    least: int
+    dtype: str
+
+    @property
+    def values(self) -> np.ndarray:
+        """The tensor."""
+        return (np.asarray(self.table) - self.least).astype(self.dtype).reshape(self.shape)
+
+    def at(self, indices: tuple[Index, ...]) -> Index:
+        """The element of the table at places along the axes."""
+        return lookup(self.table, ravel(indices, self.shape))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Program:
     """Definitions in topological order; every name that no definition gives is an input or a constant."""
 
@@ -70,8 +95,8 @@ class Program:
     """The constants with which the plan may compute: those of which no `keep` rule leaves that to the run."""
     shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The shape in which the model gives an output, where it is computed in another one of the same element order."""
-    tables: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """The index tables that lie in memory (`fusion.tables`), by the constants that hold them from their least on."""
+    tables: dict[str, StoredTable] = field(default_factory=dict)
+    """The index tables that lie in memory (`fusion.tables`), by the constants that hold them."""
     inner: frozenset[str] = frozenset()
     """Tensors that operators compute on the way; not those that an output only shows in another shape or order."""
 

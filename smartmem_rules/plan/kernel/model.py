@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.kernel.printer import kernel_text
+from smartmem_rules.tensor.extents import is_symbolic
 
 if TYPE_CHECKING:  # a plan from a file holds no expressions
     from smartmem_rules.tensor.atoms import Var
@@ -108,6 +110,18 @@ class Stored:
     storage: str
     packed: np.ndarray | None = None
     shown: tuple[int, ...] | None = None
+
+    def holds_places(self, extent: int) -> bool:
+        """Whether this is a constant all of whose elements are places of an axis: readers need not hold them inside."""
+        if self.packed is None or is_symbolic(extent) or not self.packed.size:
+            return False
+        least, most = self._least_and_most
+        return least >= 0 and most < extent
+
+    @cached_property
+    def _least_and_most(self) -> tuple[int, int]:
+        assert self.packed is not None
+        return int(self.packed.min()), int(self.packed.max())
 
 
 @dataclass(frozen=True)
