@@ -66,6 +66,12 @@ FAULTS = (
         for o in _SAMPLING.split()
     ),
     *(
+        Fault(
+            o, conditions.not_finite, "the sum is infinite at frequency 0, a fast transform makes NaN of its infinities"
+        )
+        for o in ("DFT", "STFT")
+    ),
+    *(
         Fault(o, conditions.empty, "the value of nothing is not defined, and ONNX Runtime's shape of it is not ONNX's")
         for o in _REDUCING.split()
     ),

@@ -254,6 +254,13 @@ def test_an_infinity_beside_a_product_that_overflows_is_not_known() -> None:
     assert _wrong(model, x, np.array([[np.inf], [np.nan]], np.float32))
 
 
+def test_an_infinity_in_a_fourier_transform_has_no_reference() -> None:
+    model = _model([helper.make_node("DFT", ["x"], ["y"], axis=1, onesided=1)], (1, 3, 1))
+    x = np.array([1, 2, np.inf], np.float32).reshape(1, 3, 1)
+    with pytest.raises(NoReference, match="a fast transform"):
+        Reference(model, {"x": x})
+
+
 def test_regions_of_no_batch_have_no_reference() -> None:
     nodes = [helper.make_node("RoiAlign", ["x", "regions", "batches"], ["y"], sampling_ratio=1)]
     model = _model(nodes, (2, 1, 3, 3))
