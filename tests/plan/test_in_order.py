@@ -23,7 +23,7 @@ pytest.importorskip("onnxruntime")
 WITHOUT = "one_after_another_in_groups"
 
 
-@pytest.fixture(scope="module", params=["8.0", "9.0"])
+@pytest.fixture(scope="module", params=["8.0", pytest.param("9.0", marks=pytest.mark.exhaustive)])
 def plans(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
     """Plans with and without such launches, as files."""
     folder = tmp_path_factory.mktemp("in_order")
@@ -56,7 +56,7 @@ def test_one_launch_gives_what_many_give(plans: tuple[Path, Path]) -> None:
     assert not plan.prepare().fetch(state).any()
 
 
-@pytest.mark.parametrize("threads", ["1", "4"])
+@pytest.mark.parametrize("threads", ["1", pytest.param("4", marks=pytest.mark.exhaustive)])
 def test_any_number_of_threads(plans: tuple[Path, Path], threads: str) -> None:
     code = (
         "import sys; from smartmem_rules import load; from tests.plan.test_ordered import agree; "
