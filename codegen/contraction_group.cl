@@ -11,6 +11,17 @@
 {% if splits > 1 %}
 // Split-K: {{ splits }} work-groups share the reduction of a tile. The last of them adds up the partial sums that all have stored.
 {% endif %}
+{% if splits > 1 %}
+#ifndef SMR_MEETING
+#define SMR_MEETING
+#ifdef SMR_SHUFFLE_PTX
+// OpenCL's fence orders memory for the work-items of a work-group; this one for those of the device.
+#define smr_meet() asm volatile("fence.acq_rel.gpu;" : : : "memory")
+#else
+#define smr_meet() mem_fence(CLK_GLOBAL_MEM_FENCE)
+#endif
+#endif
+{% endif %}
 {% if u %}
 // The matrix unit {{ u.name }} multiplies the tiles.
 {{ unit_texts }}
@@ -49,7 +60,7 @@
 {{ finished(s) }}
         vstore4(finished, place, (__global float*)(partial + split * {{ s.rows * s.columns }}));
     }
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    smr_meet();
     barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
     if (thread == 0) {
         arrived[0] = atomic_inc((volatile __global int*){{ arrivals }} + tile);
@@ -57,7 +68,7 @@
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (arrived[0] == {{ splits - 1 }}) {
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    smr_meet();
 {% else %}
 {{ unit_product(s, u, left, right, 0, turns, turns_summed) if u else product(s, left, right, 0, turns, turns_summed) }}
 {% endif %}

@@ -92,7 +92,25 @@ EMULATED_UNITS = Variable(
     meaning="`8.0`, a compute capability: the matrix units that a profile has there are computed in plain OpenCL C, "
     "slowly, on devices that have none, so that their kernels can be tested",
 )
-VARIABLES = (CACHE, PLANS, TUNINGS, CALIBRATION, VERIFY, SELF_TEST, TRACEBACK, OPENCL, ANY_DRIVER, EMULATED_UNITS)
+ONE_LAUNCH = Variable(
+    name="SMARTMEM_ONE_LAUNCH",
+    default="kernels on GPUs that need each other have launches of their own",
+    meaning="`on`: kernels on NVIDIA's GPUs share a launch in which their work-groups wait for each other, where the "
+    "cost model says that this is faster",
+)
+VARIABLES = (
+    CACHE,
+    PLANS,
+    TUNINGS,
+    CALIBRATION,
+    VERIFY,
+    SELF_TEST,
+    TRACEBACK,
+    OPENCL,
+    ANY_DRIVER,
+    EMULATED_UNITS,
+    ONE_LAUNCH,
+)
 
 
 def unknown(environment: Mapping[str, str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from smartmem_rules.collector import return_free_memory
+from smartmem_rules.environment import VERIFY
 from smartmem_rules.explanation.making import Making, Watch
 from smartmem_rules.explanation.model_nodes import file_nodes, is_graph, node_of
 from smartmem_rules.graph.run_number import RUN_NUMBER
@@ -294,7 +296,8 @@ def optimize_now(
     clock = Clock(progress, show)
     watch = Watch()
     if anew or debug or show is not None or certificate is not None:  # they need each stage's results
-        plan, target = planned(graph, clock, certificate=certificate, watch=watch, **options)
+        with VERIFY.set_to("full") if debug else nullcontext():
+            plan, target = planned(graph, clock, certificate=certificate, watch=watch, **options)
         found = Found(plan=plan, device=target.device, target=target)
     else:
         found = kept_or_planned(graph, clock, watch=watch, **options)
@@ -306,10 +309,6 @@ def optimize_now(
     source = None if is_graph(graph) else graph
     plan = replace(plan, provenance=Provenance(version=package_version()))  # the rest takes longer: when it is saved
     optimized = OptimizedPlan(plan, device, source, debug, options.get("rules", ()))  # type: ignore[arg-type]
-    if debug:
-        from smartmem_rules.invariants.verify import verify_plan  # start-up time
-
-        verify_plan(plan, thorough=True)
     if device is not None:
         # the compiler leaves a thread room to write the plan
         with clock.stage("build"), ThreadPoolExecutor(1) as beside:

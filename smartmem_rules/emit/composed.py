@@ -11,13 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from smartmem_rules.emit.c.access import Access
+from smartmem_rules.emit.c.access import C_TYPES, Access
 from smartmem_rules.emit.c.program import Target, checked_grid, declarations, extent_parameters, program, render
-from smartmem_rules.plan.artefact import Argument, Source
+from smartmem_rules.plan.artefact import Argument, Source, Waiting
 from smartmem_rules.plan.kernel.launch import Beside, Chain, Joined, Launch, Ordered
 from smartmem_rules.plan.kernel.model import PlanError, Stored
-from smartmem_rules.plan.kernel.work_items import BlockRows, Grid
-from smartmem_rules.plan.launch.megakernel import FIRST_STEP, LINE_COUNTERS, places
+from smartmem_rules.plan.kernel.storage import item_bytes
+from smartmem_rules.plan.kernel.work_items import BlockRows, Grid, Part
+from smartmem_rules.plan.launch.gathering import HOME, note_element
+from smartmem_rules.plan.launch.megakernel import FAILED, FIRST_STEP, LEFT, LINE_COUNTERS, places
+from smartmem_rules.plan.launch.task_order import TaskOrder
 from smartmem_rules.tensor.extents import Dimension
 
 LOCAL_GAP_FLOATS = 4
@@ -96,6 +99,7 @@ class _Parts:
     """The steps of a launch as functions.
 
     Attributes:
+        tensors: all that the steps take.
         accesses: the launch's own parameters by tensor.
         parameters: their declarations.
         group: work-items of a work-group that runs one of the steps; 0 where work-items do.
@@ -105,6 +109,7 @@ class _Parts:
     functions: list[str]
     names: list[str]
     handed: list[str]
+    tensors: list[Stored]
     accesses: dict[str, Access]
     parameters: str
     arguments: tuple[Argument, ...]
@@ -113,17 +118,19 @@ class _Parts:
 
     @staticmethod
     def of(launch: Joined, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> _Parts:
-        group = launch.group_items if isinstance(launch, Beside) else 0
-        inside = replace(target, inside=True, group_items=group)
+        group = launch.group_items if isinstance(launch, Beside | Ordered) else 0
+        inside = replace(target, inside=True, group_items=group, coherent=group > 0 and isinstance(launch, Ordered))
         sources = [emit(step, inside, tensors) for step in launch.steps]
         kept = {} if not isinstance(launch, Chain) or launch.rows is None else launch.rows.kept
-        # what the launch itself writes, besides its steps
-        own = () if launch.counters is None else (launch.counters,)
-        every = dict.fromkeys([*(argument.tensor for source in sources for argument in source.arguments), *own])
-        names = [name for name in every if name not in kept]
-        written = {a.tensor for source in sources for a in source.arguments if a.access == "write"} | {*own}
+        held = launch.held if isinstance(launch, Ordered) else {}
+        used = [argument.tensor for source in sources for argument in source.arguments]
+        # others the launch takes besides its steps
+        every = dict.fromkeys([*used, *launch.reads, *launch.writes])
+        names = [name for name in every if name not in kept and name not in held]
+        written = {a.tensor for source in sources for a in source.arguments if a.access == "write"} | {*launch.writes}
         accesses = {name: Access(f"p{i}", tensors[name]) for i, name in enumerate(names)}
         passed = {name: access.parameter for name, access in accesses.items()}
+        passed.update((name, _part_of(tensors[name], one, accesses, name in written)) for name, one in held.items())
         # a step counts rows from the first of all
         passed.update((name, f"rows{i} - first_row * {kept[name]}") for i, name in enumerate(kept))
         functions: dict[str, None] = {}
@@ -136,18 +143,19 @@ class _Parts:
             extents = [d.parameter for d in target.dimensions if d.name in source.dimensions]
             called.append(name)
             handed.append(", ".join([*(passed[a.tensor] for a in source.arguments), *extents]))
-        used = tuple(d for d in target.dimensions if any(d.name in source.dimensions for source in sources))
-        parameters = declarations(launch, accesses, written) + extent_parameters(used)
+        asked = tuple(d for d in target.dimensions if any(d.name in source.dimensions for source in sources))
+        parameters = declarations(launch, accesses, written) + extent_parameters(asked)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
         return _Parts(
             sources=sources,
             functions=list(functions),
             names=called,
             handed=handed,
+            tensors=[tensors[name] for name in every],
             accesses=accesses,
             parameters=parameters,
             arguments=arguments,
-            dimensions=used,
+            dimensions=asked,
             group=group,
         )
 
@@ -170,7 +178,9 @@ class _Parts:
         """Elements of the array in local memory that the steps part, each in its own way."""
         return max(source.local_bytes // 4 + LOCAL_GAP_FLOATS * (n + 1) for n, source in enumerate(self.sources))
 
-    def source(self, target: Target, text: str, grid: Grid, options: tuple[str, ...] = ()) -> Source:
+    def source(
+        self, target: Target, text: str, grid: Grid, options: tuple[str, ...] = (), waiting: Waiting | None = None
+    ) -> Source:
         """The launch with this text."""
         names = tuple(dimension.name for dimension in self.dimensions)
         options = (*options, *dict.fromkeys(o for source in self.sources for o in source.options))
@@ -184,7 +194,7 @@ class _Parts:
                 options=options,
                 dimensions=names,
             )
-        text = program(text, target, self.accesses.values())
+        text = program(text, target, self.tensors)
         return Source(
             entry="smr_kernel",
             text=text,
@@ -194,7 +204,15 @@ class _Parts:
             options=options,
             dimensions=names,
             local_bytes=4 * self.local_floats if self.group else 0,
+            waiting=waiting,
         )
+
+
+def _part_of(stored: Stored, part: Part, accesses: Mapping[str, Access], written: bool) -> str:
+    """C text of a pointer to a tensor that lies in another one."""
+    constant = "" if written else "const "
+    home = accesses[part.container].parameter
+    return f"(__global {constant}{C_TYPES[stored.storage]}*)({home} + {part.offset // item_bytes(HOME)})"
 
 
 def emit_composed(launch: Joined, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
@@ -207,7 +225,7 @@ def emit_composed(launch: Joined, target: Target, tensors: Mapping[str, Stored],
         PlanError: the launch's grid does not belong to its steps.
     """
     if isinstance(launch, Ordered):
-        return _ordered(launch, target, tensors, emit)
+        return (_in_order if launch.group_items else _ordered)(launch, target, tensors, emit)
     parts = _Parts.of(launch, target, tensors, emit)
     calls, rows = parts.calls(launch), launch.rows if isinstance(launch, Chain) else None
     grid = checked_grid(launch, parts.sources[0].global_size[0] if isinstance(launch, Chain) else calls[-1].last)
@@ -249,6 +267,45 @@ def _ordered(launch: Ordered, target: Target, tensors: Mapping[str, Stored], emi
     )
     assert launch.grid is not None
     return parts.source(target, text, launch.grid, ATOMICS)
+
+
+def _in_order(launch: Ordered, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
+    """Steps of which work-groups take tasks in order (GPU)."""
+    parts = _Parts.of(launch, target, tensors, emit)
+    calls = parts.calls(launch)
+    order = TaskOrder.of(launch)
+    assert launch.grid is not None
+    if launch.note is None:
+        raise PlanError(f"{launch.name} has no place to note that its work-groups waited in vain")
+    element = note_element(tensors[launch.note.tensor], launch.note)
+    if order.first != (*(call.first_group for call in calls), calls[-1].last_group):
+        raise PlanError(f"the order of {launch.name} is for {order.first} tasks, and its kernels have others")
+    text = render(
+        "ordered_groups.cl",
+        order=render(f"order_{target.device.compute.order}.cl"),
+        state=parts.accesses[order.state].parameter,
+        calls=calls,
+        note=f"(volatile __global int*){parts.accesses[launch.note.tensor].parameter} + {element}",
+        first=order.first,
+        waits=order.waits,
+        awaited=order.awaited,
+        places={"left": LEFT, "failed": FAILED, "done": FIRST_STEP, "all": order.counters},
+        polls=order.polls,
+        line=LINE_COUNTERS,
+        threads=parts.group,
+        local_floats=parts.local_floats,
+        **{**_shell(parts, target), "functions": [_apart(text) for text in parts.functions]},
+    )
+    waiting = Waiting(
+        noted=list(parts.accesses).index(launch.note.tensor), element=element, steps=tuple(s.name for s in launch.steps)
+    )
+    options = ATOMICS if target.device.compute.order == "atomics" else ()
+    return parts.source(target, text, launch.grid, options, waiting)
+
+
+def _apart(function: str) -> str:
+    """A step's function, compiled once however often it is called, where the device's compiler can do so."""
+    return function.replace("static void smr_part", "SMR_APART\nstatic void smr_part")
 
 
 def _shell(parts: _Parts, target: Target) -> dict[str, Any]:

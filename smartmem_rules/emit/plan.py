@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.demands import demands_of
 from smartmem_rules.emit.emit import emit
+from smartmem_rules.emit.gathered import gathered_plan
 from smartmem_rules.emit.spares import spares_of
 from smartmem_rules.invariants.verify import in_full, verify_kernels, verify_plan
 from smartmem_rules.plan.artefact import Demands, Enqueue, Plan, Source
@@ -52,6 +53,9 @@ def finish(
     clock.show("emit", lambda: sources_text(plan))
     with clock.stage("verify"):
         verify_plan(plan, in_full())
+    with clock.stage("emit"):
+        target = _target(planning)
+        plan = gathered_plan(plan, lambda launch, tensors: _emitted(launch, target, tensors))
     if not probes:
         return plan
     with clock.stage("probes"):

@@ -9,9 +9,10 @@ from smartmem_rules.invariants.bounds import check_bounds
 from smartmem_rules.invariants.layouts import check_layouts, check_sources
 from smartmem_rules.invariants.memory import check_memory
 from smartmem_rules.invariants.order import check_order
+from smartmem_rules.invariants.tasks import check_tasks
 from smartmem_rules.invariants.writes import check_writes
 from smartmem_rules.plan.artefact import Plan
-from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import Stored
 
 
@@ -51,6 +52,9 @@ def verify_plan(plan: Plan, thorough: bool = False) -> None:
     check_layouts(stored for name, stored in plan.tensors.items() if name in used)
     check_sources(plan.launches, plan.sources, plan.tensors)
     check_memory(plan.launches, plan.tensors, plan.slots, plan.placement)
+    for launch, source in zip(plan.launches, plan.sources, strict=True):
+        if isinstance(launch, Ordered) and launch.group_items:
+            check_tasks(launch, source, plan.tensors, plan.placement)
     kernels = [kernel for launch in plan.launches for kernel in launch.kernels]
     made = {name for kernel in kernels for name in kernel.writes}
     check_order(plan.launches, plan.tensors, [name for name in plan.outputs if name in made])

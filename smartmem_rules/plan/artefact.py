@@ -25,6 +25,21 @@ class Argument:
     access: str  # read | write
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """How a run finds out that a launch whose work-groups wait for each other has given up.
+
+    Attributes:
+        noted: the argument behind whose elements the launch notes that.
+        element: the place of the note, in ints: 0, or the number, from 1 on, of the step that waited for too long.
+        steps: their names.
+    """
+
+    noted: int
+    element: int
+    steps: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """The OpenCL C text of one kernel and how to launch it; kernels of one structure share text and entry."""
@@ -39,6 +54,8 @@ class Source:
     """The dimensions whose extents the kernel takes as further arguments."""
     local_bytes: int = 0
     """Of local memory that a work-group takes; a function of a launch of several kernels is given it by the launch."""
+    waiting: Waiting | None = None
+    """Of a launch whose work-groups take tasks in order, and give up where they wait for too long."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.blocks.device import Device, ImageLimits
-from smartmem_rules.language.blocks.fuse import Horizontal, Megakernel
+from smartmem_rules.language.blocks.fuse import Horizontal, InOrder, Megakernel
 from smartmem_rules.language.blocks.schedule import Elementwise, Schedule
 from smartmem_rules.plan.fusion.alternatives import Limits
 from smartmem_rules.plan.fusion.integer_sums import sums_as
@@ -43,6 +43,7 @@ class Planning:
         layouts: how well the layouts were chosen, None where tensors stay row-major.
         joint: how well kernels were chosen together with them, None where the fusion rules alone made them.
         megakernel: which launches become one whose work-items wait for each other.
+        in_order: which kernels of work-groups share a launch in which work-groups take tasks in order.
         refusals: takes in why kernels and launches stay apart, where somebody asks.
     """
 
@@ -63,6 +64,7 @@ class Planning:
     wide: Collection[str] = ()
     horizontal: Horizontal | None = None
     megakernel: Megakernel | None = None
+    in_order: InOrder | None = None
     refusals: Refusals | None = None
 
     def alone(self) -> Planning:
@@ -130,6 +132,7 @@ def prepare(
         wide=fused.storage.wide,
         horizontal=means.horizontal,
         megakernel=means.megakernel,
+        in_order=means.in_order,
         refusals=refusals,
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from smartmem_rules.environment import ONE_LAUNCH
 from smartmem_rules.language.blocks.device import Device, ImageLimits
-from smartmem_rules.language.blocks.fuse import Horizontal, Megakernel
+from smartmem_rules.language.blocks.fuse import Horizontal, InOrder, Megakernel
 from smartmem_rules.language.blocks.level import LayoutWeights
 from smartmem_rules.language.blocks.schedule import ByteProducts, Schedule, Tile, Winograd
 from smartmem_rules.plan.fusion.policy import Policy, policy_of
@@ -85,6 +86,12 @@ class Means:
     def megakernel(self) -> Megakernel | None:
         """Which launches become one whose work-items wait for each other."""
         return self.policy.rule(Megakernel) if self.device.compute.ordered_launches else None
+
+    @property
+    def in_order(self) -> InOrder | None:
+        """Which kernels of work-groups share a launch in which work-groups take tasks in order."""
+        wanted = self.device.compute.order and ONE_LAUNCH.value() == "on"
+        return self.policy.rule(InOrder) if wanted else None
 
 
 def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents: bool) -> Means:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from smartmem_rules.language.blocks.fuse import Horizontal
 from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.fusion.program import Program
 from smartmem_rules.plan.kernel.launch import Launch, Wave
@@ -16,7 +17,9 @@ from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.plan.kernel.storage import item_bytes
 from smartmem_rules.plan.launch.configs import LaunchConfigs
 from smartmem_rules.plan.launch.horizontal_gpu import Candidate, side_by_side_in_groups
+from smartmem_rules.plan.launch.in_order import Stretch, in_stretches, join_stretches
 from smartmem_rules.plan.launch.megakernel import counters, join_launches
+from smartmem_rules.plan.launch.touched import Touched
 from smartmem_rules.plan.memory.chain_scratch import keep_rows
 from smartmem_rules.plan.memory.in_place import written_in_place
 from smartmem_rules.plan.memory.planning import MemoryPlan, plan_memory
@@ -28,6 +31,7 @@ from smartmem_rules.plan.schedule.last_uses import LastUses
 from smartmem_rules.plan.schedule.modelled import ModelledTimes
 from smartmem_rules.plan.schedule.scheduler import Scheduler
 from smartmem_rules.stages import Stages, Unmeasured
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.ranges import largest
 
 
@@ -80,13 +84,20 @@ def schedule(
     clock.show("schedule", lambda: schedules_text(scheduled, scheduler))
     with clock.stage("launch"):
         joined = _horizontal_on_gpus(scheduled, planning, scheduler, tensors)
+        apart = observed or keep_launches
+        joined, stretches = (joined, ()) if apart else _in_order(joined, planning, scheduler, tensors)
     with clock.stage("memory"):
         memory = _placed(joined, planning, tensors, observed)
     grids = _grids(planning, tensors)
     with clock.stage("launch"):
         launches = [grids.sized(launch) for launch in memory.launches]
-        if planning.megakernel is not None and not (observed or keep_launches):
-            places = (tensors, memory.placement)
+        places = (tensors, memory.placement)
+        if planning.in_order is not None and stretches:
+            polls, (noted, *_) = planning.in_order.polls(planning.profile), _noted(planning, tensors)
+            launches = join_stretches(launches, stretches, Touched(*places), polls, noted)
+            tensors |= counters(launches)
+            launches = [grids.sized(launch) for launch in launches]
+        if planning.megakernel is not None and not apart:
             ordered = join_launches(launches, places, planning.megakernel, planning.profile, planning.refusals)
             tensors |= counters(ordered)
             launches = [grids.sized(launch) for launch in ordered]
@@ -181,17 +192,37 @@ def _horizontal_on_gpus(
     rule, device = planning.horizontal, planning.profile
     if rule is None or not _is_regrouped(planning):
         return launches
-    unsized = {launch.name: launch for launch in planning.launches}
-    configs = LaunchConfigs(
+    configs = _configs(rule, planning, scheduler, tensors)
+    candidates = [Candidate(launch, configs.of(launch)) for launch in launches]
+    return side_by_side_in_groups(candidates, rule, device, configs.reschedule)
+
+
+def _in_order(
+    launches: list[Launch], planning: Planning, scheduler: Scheduler, tensors: dict[str, Stored]
+) -> tuple[list[Launch], tuple[Stretch, ...]]:
+    """Kernels of GPUs that need each other in one launch: sized for that before tensors have places."""
+    rule, limits = planning.in_order, planning.horizontal
+    if rule is None or limits is None or not _is_regrouped(planning) or not _noted(planning, tensors):
+        return launches, ()
+    return in_stretches(launches, _configs(limits, planning, scheduler, tensors), rule)
+
+
+def _noted(planning: Planning, tensors: Mapping[str, Stored]) -> list[str]:
+    """Outputs behind whose elements a launch may note that it gave up: the host reads them anyway."""
+    outputs = (tensors[name] for name in planning.program.outputs)
+    sized = (t for t in outputs if not any(is_symbolic(extent) for extent in t.type.shape) and t.type.elements)
+    return [t.name for t in sized if t.layout.memory == "buffer" and t.role == "output"]
+
+
+def _configs(limits: Horizontal, planning: Planning, scheduler: Scheduler, tensors: dict[str, Stored]) -> LaunchConfigs:
+    return LaunchConfigs(
         scheduler=scheduler,
         costs=scheduler.costs,
         tensors=tensors,
-        device=device,
-        unsized=unsized,
-        limits=rule,
+        device=planning.profile,
+        unsized={launch.name: launch for launch in planning.launches},
+        limits=limits,
     )
-    candidates = [Candidate(launch, configs.of(launch)) for launch in launches]
-    return side_by_side_in_groups(candidates, rule, device, configs.reschedule)
 
 
 def _is_regrouped(planning: Planning) -> bool:

@@ -200,7 +200,7 @@ class _Body:
         calls = text[opening : opening + 1] == "("
         if calls and word == _HINT:  # reads nothing
             return "", _closing(text, opening) + 1
-        if calls and (word in self.functions or _VECTOR.match(word) or word in _CALLS or word.startswith("atomic_")):
+        if calls and (word in self.functions or _VECTOR.match(word) or word in _CALLS or word.startswith(_ATOMIC)):
             end = _closing(text, opening)
             return self._call(word, _split(text[opening + 1 : end])), end + 1
         if calls and _COPY.match(word):
@@ -277,8 +277,10 @@ class _Body:
             writes = int(word.startswith("write"))
             place = f"smr_texel({place}, {size}, smr_tensor_{image}, {writes}, smr_log)"
             return f"{word}({', '.join([*before, place, *map(self._text, behind)])})"
-        if word.startswith("atomic_"):
-            return f"{word}({', '.join([self._pointed(arguments[0], 1, True, 0), *map(self._text, arguments[1:])])})"
+        if word.startswith(_ATOMIC):
+            # a launch notes behind the elements of a tensor that it gave up
+            counter = self._pointed(arguments[0], 1, True, SLACK if word.startswith(_ATOMIC[1]) else 0)
+            return f"{word}({', '.join([counter, *map(self._text, arguments[1:])])})"
         return self._vector(word, arguments)
 
     def _vector(self, word: str, arguments: Sequence[str]) -> str:
@@ -308,6 +310,11 @@ class _Body:
         for parameter, argument in zip(self.functions[word].parameters, arguments, strict=True):
             if parameter is None:
                 continue
+            part = _PART.match(argument)
+            if part is not None and self._base(part["whole"]) == part["whole"]:
+                whole, before = part["whole"], int(part["elements"])
+                extra += [f"smr_tensor_{whole}", f"smr_bytes_{whole} - {before} * (long)sizeof(*{whole})"]
+                continue
             if argument not in self.images and self._base(argument) != argument:
                 raise UncheckedError(f"{word} gets {argument!r}, which is no tensor of the kernel")
             extra.append(f"smr_tensor_{argument}")
@@ -317,7 +324,11 @@ class _Body:
         return f"{word}({', '.join([*given, *extra])})"
 
 
+_PART = re.compile(r"\(__global (?:const )?\w+\*\)\((?P<whole>\w+) \+ (?P<elements>\d+)\)$")
+"""A tensor that is a part of another one, to whose end it is checked."""
 _HINT = "SMR_PREFETCH"
+_ATOMIC = ("atomic_", "smr_order_")
+"""How functions of counters begin: OpenCL's, and those of codegen/order_ptx.cl."""
 _COPY = re.compile(r"\w+_copy$")
 _COPIED_BYTES = 16
 """What the copies of a matrix unit's text take at once (`codegen/matrix_ptx.cl`)."""

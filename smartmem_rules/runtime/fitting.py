@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.runtime.contexts.memory import RunError, refuse_image
 from smartmem_rules.runtime.devices import AUTO, Device
 from smartmem_rules.runtime.target import device_for
@@ -81,7 +81,8 @@ def refuse_unfit(plan: Plan, device: Device) -> None:
         RunError: the device lacks an extension or a capability, takes no such work-groups or images, or is not known to
             run work-groups that wait for each other.
     """
-    if any(launch.form == "ordered" for launch in plan.launches) and not device.runs_ordered:
+    waits = any(one.launch.form == "ordered" and not _runs_ordered(one.source, device) for one in plan.enqueues)
+    if waits:
         raise RunError(
             f"the plan has launches whose work-groups wait for each other, which {device.name} is not known "
             "to run; optimize the model again on this device"
@@ -95,6 +96,13 @@ def refuse_unfit(plan: Plan, device: Device) -> None:
         if tensor.layout.memory == "image":
             width, height = tensor.layout.image_size(tensor.type.shape)
             refuse_image((largest(width), largest(height)), device)
+
+
+def _runs_ordered(source: Source, device: Device) -> bool:
+    """Whether work-groups of a launch may wait for each other; those that take tasks in order may everywhere."""
+    if source.waiting is None:
+        return device.runs_ordered
+    return device.ordering_atomics or "-cl-std=CL3.0" not in source.options
 
 
 def _check_extensions(plan: Plan, device: Device) -> None:

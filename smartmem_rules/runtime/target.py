@@ -23,8 +23,8 @@ from smartmem_rules.runtime.devices import (
 from smartmem_rules.runtime.plan_file import SLACK
 
 if TYPE_CHECKING:
+    from smartmem_rules.language.blocks.device import Compute, Memory
     from smartmem_rules.language.blocks.device import Device as Profile
-    from smartmem_rules.language.blocks.device import Memory
     from smartmem_rules.rulebase.base import RuleBase
 
 
@@ -96,6 +96,9 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
             units=device.compute_units if own else compute.units,
             register_width=compute.register_width or (_register_width(profile, device) if own else 0),
             half=compute.half if device.capability >= compute.shuffle_capability else "",
+            # emulated kernels, for which others wait, are that much slower
+            poll_ns=compute.poll_ns / 1000 if emulated else compute.poll_ns,
+            order=_order(compute, device, emulated is not None),
             shuffle=compute.shuffle if device.capability >= compute.shuffle_capability else "",
             # what other devices that the profile stands in for do with work-groups is not known
             ordered_launches=compute.ordered_launches and own and device.runs_ordered,
@@ -117,6 +120,13 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
             global_memory=min(profile.allocator.global_memory, device.global_memory),
         ),
     )
+
+
+def _order(compute: Compute, device: Device, emulated: bool) -> str:
+    """How work-groups wait for each other: as on the profile's own device, or by OpenCL's atomic operations."""
+    if compute.order == "ptx" and not emulated:
+        return compute.order if device.capability >= compute.order_capability else ""
+    return "atomics" if compute.order and device.ordering_atomics else ""
 
 
 def _emulated_capability() -> tuple[int, int] | None:

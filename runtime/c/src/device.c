@@ -91,7 +91,8 @@ static void describe(Device *one, const char *platform, unsigned p, unsigned d) 
     one->alignment = device_number(handle, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 4) / 8;
     one->alignment += one->alignment == 0;
     one->host_memory = (one->kind & CL_DEVICE_TYPE_CPU) != 0 && !(one->kind & CL_DEVICE_TYPE_GPU);
-    one->runs_ordered = one->host_memory && orders_atomics(handle);
+    one->orders_atomics = orders_atomics(handle);
+    one->runs_ordered = one->host_memory && one->orders_atomics;
     if (device_has_extension(one, "cl_nv_device_attribute_query")) {
         one->capability[0] = (uint32_t)device_number(handle, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, 4);
         one->capability[1] = (uint32_t)device_number(handle, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, 4);

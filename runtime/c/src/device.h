@@ -20,6 +20,7 @@ typedef struct Device {
     uint32_t capability[2];           /* NVIDIA's compute capability, 0.0 elsewhere */
     size_t alignment;                 /* bytes of which parts of a buffer begin at multiples */
     bool host_memory;                 /* it computes in the host's memory */
+    bool orders_atomics;              /* it has atomic operations that order memory */
     bool runs_ordered;                /* work-groups may wait for each other */
 } Device;
 

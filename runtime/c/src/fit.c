@@ -52,6 +52,13 @@ static uint64_t most_local_memory(const Plan *plan) {
     return more ? demands->arrays : said;
 }
 
+static bool asks_for_atomics(const plan_launch *launch) {
+    for (size_t i = 0; i < launch->options_count; ++i)
+        if (strcmp(text_of(launch->options[i]), "-cl-std=CL3.0") == 0)
+            return true;
+    return false;
+}
+
 static smartmem_status check_launch(const Plan *plan, const plan_launch *launch) {
     const Device *device = &plan->device;
     uint64_t items = 1, local = most_local_memory(plan);
@@ -66,7 +73,9 @@ static smartmem_status check_launch(const Plan *plan, const plan_launch *launch)
         return fail(SMARTMEM_UNSUITABLE, "the kernel %s takes %llu bytes of local memory, and %s has %llu; %s",
                     text_of(launch->name), (unsigned long long)launch->local_bytes, device->names.name,
                     (unsigned long long)local, AGAIN);
-    if (launch->ordered && !device->runs_ordered)
+    /* work-groups that take tasks in order may wait everywhere; how they do so the compiler has to know */
+    if (launch->ordered && !(launch->has_waiting ? !asks_for_atomics(launch) || device->orders_atomics
+                                                 : device->runs_ordered))
         return fail(SMARTMEM_UNSUITABLE,
                     "the plan has launches whose work-groups wait for each other, which %s is not known to run; %s",
                     device->names.name, AGAIN);

@@ -137,6 +137,18 @@ static bool is_identifier(const char *text) {
                                                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ_")] == 0;
 }
 
+/* Where a launch notes that its work-groups have waited in vain: behind the elements of a tensor, in what all have more. */
+static smartmem_status check_waiting(const plan_index *index, const plan_launch *launch) {
+    const smartmem_format_Waiting *waiting = &launch->waiting;
+    if (waiting->noted >= launch->arguments_count || !launch->arguments[waiting->noted].written || !waiting->steps_count)
+        return wrong("launch", launch->name, "has no room for a note");
+    uint64_t bytes = index->tensors[launch->arguments[waiting->noted].tensor].bytes;
+    uint64_t begin = (uint64_t)waiting->element * sizeof(int32_t);
+    if (begin < bytes || begin + sizeof(int32_t) > bytes + PLAN_SLACK)
+        return wrong("launch", launch->name, "has no room for a note");
+    return SMARTMEM_OK;
+}
+
 static smartmem_status check_launch(const plan_index *index, const plan_launch *launch) {
     if (launch->text >= index->texts_count || !is_identifier(text_of(launch->entry)))
         return wrong("launch", launch->name, "has no kernel");
@@ -156,7 +168,7 @@ static smartmem_status check_launch(const plan_index *index, const plan_launch *
     for (size_t i = 0; i < launch->local_size_count; ++i)
         if (!launch->local_size[i])
             return wrong("launch", launch->name, "has work-groups of nothing");
-    return SMARTMEM_OK;
+    return launch->has_waiting ? check_waiting(index, launch) : SMARTMEM_OK;
 }
 
 static smartmem_status check_slot(const plan_slot *slot) {

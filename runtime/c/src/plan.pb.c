@@ -51,6 +51,9 @@ PB_BIND(smartmem_format_Slot, smartmem_format_Slot, AUTO)
 PB_BIND(smartmem_format_Launch, smartmem_format_Launch, AUTO)
 
 
+PB_BIND(smartmem_format_Waiting, smartmem_format_Waiting, AUTO)
+
+
 PB_BIND(smartmem_format_Spare, smartmem_format_Spare, AUTO)
 
 

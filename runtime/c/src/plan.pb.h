@@ -216,6 +216,14 @@ typedef struct _smartmem_format_Slot {
     smartmem_format_Element storage; /* of an image */
 } smartmem_format_Slot;
 
+/* How a run finds out that work-groups of a launch have waited for too long. */
+typedef struct _smartmem_format_Waiting {
+    uint32_t noted; /* the argument behind whose elements the launch notes that */
+    uint32_t element; /* the place of the note, in ints: 0, or the number from 1 on of the step that waited */
+    pb_size_t steps_count;
+    char **steps; /* their names */
+} smartmem_format_Waiting;
+
 /* One enqueue of a kernel. */
 typedef struct _smartmem_format_Launch {
     char *name;
@@ -235,6 +243,8 @@ typedef struct _smartmem_format_Launch {
     pb_size_t spares_count;
     struct _smartmem_format_Spare *spares;
     uint64_t local_bytes; /* of local memory that a work-group takes */
+    bool has_waiting;
+    smartmem_format_Waiting waiting; /* of one whose work-groups take tasks in order, and wait for those before */
 } smartmem_format_Launch;
 
 /* Another kernel for a launch, of the same arguments and sizes, where a device computes the first one wrongly. */
@@ -361,6 +371,7 @@ extern "C" {
 
 
 
+
 #define smartmem_format_Filling_kind_ENUMTYPE smartmem_format_FillingKind
 
 
@@ -387,7 +398,8 @@ extern "C" {
 #define smartmem_format_Section_init_default     {0, 0, 0}
 #define smartmem_format_Place_init_default       {0, 0}
 #define smartmem_format_Slot_init_default        {_smartmem_format_Memory_MIN, 0, 0, 0, _smartmem_format_Element_MIN}
-#define smartmem_format_Launch_init_default      {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0}
+#define smartmem_format_Launch_init_default      {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, false, smartmem_format_Waiting_init_default}
+#define smartmem_format_Waiting_init_default     {0, 0, 0, NULL}
 #define smartmem_format_Spare_init_default       {0, NULL, 0, NULL}
 #define smartmem_format_Probe_init_default       {0, NULL, 0, NULL, 0, NULL}
 #define smartmem_format_Filling_init_default     {_smartmem_format_FillingKind_MIN, false, smartmem_format_Rows_init_default, 0}
@@ -412,7 +424,8 @@ extern "C" {
 #define smartmem_format_Section_init_zero        {0, 0, 0}
 #define smartmem_format_Place_init_zero          {0, 0}
 #define smartmem_format_Slot_init_zero           {_smartmem_format_Memory_MIN, 0, 0, 0, _smartmem_format_Element_MIN}
-#define smartmem_format_Launch_init_zero         {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0}
+#define smartmem_format_Launch_init_zero         {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, false, smartmem_format_Waiting_init_zero}
+#define smartmem_format_Waiting_init_zero        {0, 0, 0, NULL}
 #define smartmem_format_Spare_init_zero          {0, NULL, 0, NULL}
 #define smartmem_format_Probe_init_zero          {0, NULL, 0, NULL, 0, NULL}
 #define smartmem_format_Filling_init_zero        {_smartmem_format_FillingKind_MIN, false, smartmem_format_Rows_init_zero, 0}
@@ -494,6 +507,9 @@ extern "C" {
 #define smartmem_format_Slot_width_tag           3
 #define smartmem_format_Slot_height_tag          4
 #define smartmem_format_Slot_storage_tag         5
+#define smartmem_format_Waiting_noted_tag        1
+#define smartmem_format_Waiting_element_tag      2
+#define smartmem_format_Waiting_steps_tag        3
 #define smartmem_format_Launch_name_tag          1
 #define smartmem_format_Launch_ordered_tag       2
 #define smartmem_format_Launch_text_tag          3
@@ -505,6 +521,7 @@ extern "C" {
 #define smartmem_format_Launch_local_size_tag    9
 #define smartmem_format_Launch_spares_tag        10
 #define smartmem_format_Launch_local_bytes_tag   11
+#define smartmem_format_Launch_waiting_tag       12
 #define smartmem_format_Spare_text_tag           1
 #define smartmem_format_Spare_entry_tag          2
 #define smartmem_format_Spare_options_tag        3
@@ -693,11 +710,20 @@ X(a, POINTER,  REPEATED, UINT32,   dimensions,        7) \
 X(a, POINTER,  REPEATED, SINT64,   global_size,       8) \
 X(a, POINTER,  REPEATED, UINT32,   local_size,        9) \
 X(a, POINTER,  REPEATED, MESSAGE,  spares,           10) \
-X(a, STATIC,   SINGULAR, UINT64,   local_bytes,      11)
+X(a, STATIC,   SINGULAR, UINT64,   local_bytes,      11) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  waiting,          12)
 #define smartmem_format_Launch_CALLBACK NULL
 #define smartmem_format_Launch_DEFAULT NULL
 #define smartmem_format_Launch_arguments_MSGTYPE smartmem_format_Argument
 #define smartmem_format_Launch_spares_MSGTYPE smartmem_format_Spare
+#define smartmem_format_Launch_waiting_MSGTYPE smartmem_format_Waiting
+
+#define smartmem_format_Waiting_FIELDLIST(X, a) \
+X(a, STATIC,   SINGULAR, UINT32,   noted,             1) \
+X(a, STATIC,   SINGULAR, UINT32,   element,           2) \
+X(a, POINTER,  REPEATED, STRING,   steps,             3)
+#define smartmem_format_Waiting_CALLBACK NULL
+#define smartmem_format_Waiting_DEFAULT NULL
 
 #define smartmem_format_Spare_FIELDLIST(X, a) \
 X(a, STATIC,   SINGULAR, UINT32,   text,              1) \
@@ -791,6 +817,7 @@ extern const pb_msgdesc_t smartmem_format_Section_msg;
 extern const pb_msgdesc_t smartmem_format_Place_msg;
 extern const pb_msgdesc_t smartmem_format_Slot_msg;
 extern const pb_msgdesc_t smartmem_format_Launch_msg;
+extern const pb_msgdesc_t smartmem_format_Waiting_msg;
 extern const pb_msgdesc_t smartmem_format_Spare_msg;
 extern const pb_msgdesc_t smartmem_format_Probe_msg;
 extern const pb_msgdesc_t smartmem_format_Filling_msg;
@@ -818,6 +845,7 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 #define smartmem_format_Place_fields &smartmem_format_Place_msg
 #define smartmem_format_Slot_fields &smartmem_format_Slot_msg
 #define smartmem_format_Launch_fields &smartmem_format_Launch_msg
+#define smartmem_format_Waiting_fields &smartmem_format_Waiting_msg
 #define smartmem_format_Spare_fields &smartmem_format_Spare_msg
 #define smartmem_format_Probe_fields &smartmem_format_Probe_msg
 #define smartmem_format_Filling_fields &smartmem_format_Filling_msg
@@ -841,6 +869,7 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 /* smartmem_format_Layout_size depends on runtime parameters */
 /* smartmem_format_Packed_size depends on runtime parameters */
 /* smartmem_format_Launch_size depends on runtime parameters */
+/* smartmem_format_Waiting_size depends on runtime parameters */
 /* smartmem_format_Spare_size depends on runtime parameters */
 /* smartmem_format_Probe_size depends on runtime parameters */
 /* smartmem_format_Binary_size depends on runtime parameters */

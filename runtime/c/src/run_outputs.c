@@ -104,15 +104,40 @@ static smartmem_status cut_by(Session *session, const smartmem_format_Count *cou
     return SMARTMEM_OK;
 }
 
+/* Work-groups that wait for each other give up after a while, and the launch notes for which step. */
+static smartmem_status ask_whether_given_up(Session *session, uint32_t number) {
+    const plan_launch *launch = session->plan->index.launches + number;
+    if (!launch->has_waiting)
+        return SMARTMEM_OK;
+    cl_memory memory = session->memory.tensors[launch->arguments[launch->waiting.noted].tensor];
+    cl_int code = cl.clEnqueueReadBuffer(session->queue, memory, 0, launch->waiting.element * sizeof(int32_t),
+                                         sizeof(int32_t), session->given_up + number, 0, NULL, NULL);
+    return code == CL_SUCCESS ? SMARTMEM_OK : opencl_failed(code, "a launch's note cannot be copied from the device");
+}
+
+static smartmem_status complain(Session *session, uint32_t number) {
+    const plan_launch *launch = session->plan->index.launches + number;
+    int32_t step = launch->has_waiting ? session->given_up[number] : 0;
+    if (!step)
+        return SMARTMEM_OK;
+    bool known = step > 0 && (uint32_t)step <= launch->waiting.steps_count;
+    return fail(SMARTMEM_DEVICE_ERROR, "the launch %s gave up: its kernel %s waited for others for too long",
+                text_of(launch->name), known ? text_of(launch->waiting.steps[step - 1]) : "?");
+}
+
 smartmem_status session_download(Session *session) {
     const plan_index *index = &session->plan->index;
     smartmem_status status = SMARTMEM_OK;
     for (uint32_t i = 0; status == SMARTMEM_OK && i < index->outputs_count; ++i)
         status = read_one(session, i);
+    for (uint32_t i = 0; status == SMARTMEM_OK && i < index->launches_count; ++i)
+        status = ask_whether_given_up(session, i);
     cl_int code = cl.clFinish(session->queue);
     TRY(status);
     if (code != CL_SUCCESS)
         return opencl_failed(code, "the device did not finish the run");
+    for (uint32_t i = 0; i < index->launches_count; ++i)
+        TRY(complain(session, i));
     for (uint32_t i = 0; i < index->outputs_count; ++i)
         show(session, i);
     for (size_t i = 0; i < index->counts_count; ++i)

@@ -35,12 +35,13 @@ static smartmem_status open_parts(Session *session, const smartmem_session_optio
     memory_setting setting = plan_memory_setting(session->plan);
     cl_int code;
     session->kernels = zeros(index->launches_count, sizeof *session->kernels);
+    session->given_up = zeros(index->launches_count, sizeof *session->given_up);
     session->global_size = zeros(index->launches_count, sizeof *session->global_size);
     session->dimensions = zeros(index->dimensions_count, sizeof *session->dimensions);
     session->formulas = zeros(index->formulas_count, sizeof *session->formulas);
     session->inputs = zeros(index->inputs_count, sizeof *session->inputs);
     session->outputs = zeros(index->outputs_count, sizeof *session->outputs);
-    if (!session->kernels || !session->global_size || !session->dimensions || !session->formulas || !session->inputs ||
+    if (!session->kernels || !session->given_up || !session->global_size || !session->dimensions || !session->formulas || !session->inputs ||
         !session->outputs)
         return no_memory();
     session->may_record = options->record >= 0 && session->plan->recorder.way != NULL &&
@@ -87,6 +88,7 @@ void session_close(Session *session) {
     if (session->queue != NULL)
         cl.clReleaseCommandQueue(session->queue);
     free(session->kernels);
+    free(session->given_up);
     free(session->global_size);
     free(session->dimensions);
     free(session->formulas);

@@ -31,6 +31,7 @@ typedef struct Session {
     cl_queue queue;
     Memory memory;
     cl_kernel *kernels;           /* by launch */
+    int32_t *given_up;            /* by launch: the step that waited for others for too long in the last run, or 0 */
     size_t (*global_size)[3];     /* by launch, for the extents of the last run */
     int64_t *dimensions;          /* extents of the open dimensions in the last run */
     int64_t *formulas;            /* their values for these */

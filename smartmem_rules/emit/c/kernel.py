@@ -107,7 +107,7 @@ class Emission:
         return {name: access for name, access in self.accesses.items() if name in own}
 
     def parameters(self) -> str:
-        return declarations(self.launch, self.handed, set(self.kernel.writes))
+        return declarations(self.launch, self.handed, set(self.kernel.writes), self.target.coherent)
 
     def source(self, template: str, items: int, **values: Any) -> Source:
         """Fill the form's template and put the prelude before it.
@@ -134,7 +134,7 @@ class Emission:
         inside = self.target.inside
         return Source(
             entry="smr_part" if inside else "smr_kernel",
-            text=text if inside else program(text, self.target, self.accesses.values()),
+            text=text if inside else program(text, self.target, (access.stored for access in self.accesses.values())),
             arguments=arguments,
             global_size=grid.global_size,
             local_size=grid.local_size,

@@ -14,7 +14,7 @@ import jinja2
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.kernel.launch import Launch, Ordered
-from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.plan.kernel.model import PlanError, Stored
 from smartmem_rules.plan.kernel.work_items import Grid
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.extents import Dimension, is_symbolic
@@ -28,6 +28,7 @@ class Target:
         width: the lanes of its vectors.
         inside: kernels are written as functions that a launch of several kernels calls.
         group_items: work-items of the work-groups of such a launch on GPUs, 0 where each kernel chooses for itself.
+        coherent: what kernels read, other work-groups of the launch may have written.
         dimensions: those for a range of which kernels are made.
     """
 
@@ -35,6 +36,7 @@ class Target:
     width: int
     inside: bool = False
     group_items: int = 0
+    coherent: bool = False
     dimensions: tuple[Dimension, ...] = ()
 
     @property
@@ -58,15 +60,16 @@ def render(template: str, **values: Any) -> str:
         context.parent.clear()  # the context and its macros hold each other, and would keep the plan's constants
 
 
-def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
-    """A kernel's text with all that it relies on before it."""
+def program(text: str, target: Target, tensors: Iterable[Stored]) -> str:
+    """A kernel's text over some tensors with all that it relies on before it."""
     defines = ["#define SMR_CPU"] if target.is_cpu else []
     if target.device.compute.shuffle:
         defines.append(f"#define SMR_SHUFFLE_{target.device.compute.shuffle.upper()}")
-    if any(a.stored.storage == "float64" for a in accesses):
+    storages = {stored.storage for stored in tensors}
+    if "float64" in storages:
         defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
     prelude = [render("prelude.cl")]
-    if target.device.compute.half and any(a.stored.storage == "float16" for a in accesses):
+    if target.device.compute.half and "float16" in storages:
         prelude.append(render(f"halves_{target.device.compute.half}.cl"))
     return "\n".join([*defines, *prelude, text])
 
@@ -81,12 +84,16 @@ def extent_parameters(used: Iterable[Dimension]) -> str:
     return "".join(f",\n    const int {dimension.parameter}" for dimension in used)
 
 
-def declarations(launch: Launch, accesses: Mapping[str, Access], written: set[str]) -> str:
+def declarations(launch: Launch, accesses: Mapping[str, Access], written: set[str], coherent: bool = False) -> str:
     """The parameters of a launch's tensors; those that lie at one place in memory say so by not being `restrict`.
 
-    In an ordered launch other work-groups write what one reads.
+    In an ordered launch other work-groups write what one reads: NVIDIA's compiler reads what is `const` and `restrict`
+    by way of a cache that does not see that, if the function that reads is part of the kernel. In such a function
+    (`coherent`) constants stay `restrict`, and so do results, for which loads need not wait.
     """
     shared = set(accesses) if isinstance(launch, Ordered) else {*launch.in_place, *launch.in_place.values()}
+    if coherent:
+        shared |= {n for n, a in accesses.items() if n not in written and a.stored.role != "constant"}
     declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
     return ",\n    ".join(declared)
 

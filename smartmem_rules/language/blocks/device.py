@@ -70,6 +70,21 @@ class Compute:
     half: str = word(
         "how halves become floats in registers, vectors at a time; none: as OpenCL does", "ptx", default=""
     )
+    order: str = word(
+        "how work-groups on a GPU wait for each other: by instructions of NVIDIA's or atomic operations of OpenCL C; "
+        "none: they do not",
+        "ptx",
+        "atomics",
+        default="",
+    )
+    order_capability: tuple[int, ...] = wholes("compute capability from which on `order` holds", (0, 0), 2, 2)
+    order_us: float = real(
+        "microseconds from the end of a kernel's work-groups to the start of those that wait for them in one launch",
+        0.0,
+    )
+    take_us: float = real("microseconds for which a work-group asks for its next task in such a launch", 0.0)
+    round_us: float = real("microseconds of a work-item that loads elements, computes with them and stores", 0.0)
+    clock_ghz: float = real("cycles of a unit in a nanosecond; 0: it is not known", 0.0)
     shuffle_capability: tuple[int, ...] = wholes("compute capability from which on `shuffle` holds", (0, 0), 2, 2)
 
     @property

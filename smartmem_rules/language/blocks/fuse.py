@@ -6,8 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from smartmem_rules.language.blocks.keys import UNLIMITED, BlockRecord, flag, real, whole, word
+
+if TYPE_CHECKING:
+    from smartmem_rules.language.blocks.device import Device
 
 TEMPLATES = ("panel", "group", "tile")
 
@@ -173,6 +177,23 @@ class Megakernel(FuseBlock):
     loss: float = real("percent of the time of launches that are not small which units may lose by waiting", 0.0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class InOrder(FuseBlock):
+    """Kernels of work-groups that need each other share a launch, in which work-groups take tasks in order (GPU)."""
+
+    kernels: int = whole("kernels of one launch at most: each has parameters of its own", 96)
+    unit_items: int = whole(
+        "work-items of a launch that a unit runs at once, whatever registers its kernels take; a launch has so many",
+        256,
+    )
+    spare_local_bytes: int = whole("bytes of local memory that a launch of several kernels leaves between them", 1024)
+    seconds: float = real("time after which a waiting work-group gives up, and the run fails", 10.0)
+
+    def polls(self, device: Device) -> int:
+        """Looks at a counter after which a work-group gives up."""
+        return round(self.seconds * 1e9 / device.compute.poll_ns)
+
+
 PASSES: Mapping[str, type[FuseBlock]] = MappingProxyType(
     {
         "recompute": Recompute,
@@ -185,6 +206,7 @@ PASSES: Mapping[str, type[FuseBlock]] = MappingProxyType(
         "wavefront": Wavefront,
         "horizontal": Horizontal,
         "megakernel": Megakernel,
+        "in_order": InOrder,
     }
 )
 """The record of each pass, by the word behind `for`."""

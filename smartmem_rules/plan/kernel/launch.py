@@ -13,7 +13,7 @@ from typing import ClassVar, Self, TypeAlias
 
 from smartmem_rules.plan.kernel.launch_printer import launch_text, order_lines, row_lines, single_lines
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule
-from smartmem_rules.plan.kernel.work_items import BlockRows, Grid, TaskGraph
+from smartmem_rules.plan.kernel.work_items import BlockRows, Grid, Note, Part, TaskGraph
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,8 +221,12 @@ class Several(Enqueued):
 
     @cached_property
     def _written(self) -> dict[str, None]:
-        written = dict.fromkeys(t for step in self.steps for t in step.writes)
-        return written if self.counters is None else written | {self.counters: None}
+        return dict.fromkeys((*(t for step in self.steps for t in step.writes), *self._beside))
+
+    @property
+    def _beside(self) -> tuple[str, ...]:
+        """What the launch itself writes, besides its steps."""
+        return () if self.counters is None else (self.counters,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,13 +296,42 @@ class Ordered(Several):
 
     Attributes:
         tasks: which those are.
+        group_items: on GPUs, where work-groups take the work-groups of the steps as tasks, the work-items of each; 0
+            where work-items follow each other one by one.
+        groups: work-groups that take tasks; of CPUs the grid says how many.
+        note: on GPUs, where the launch notes behind the elements of a tensor whether its work-groups waited in vain.
+        held: tensors that are there within the launch only, as parts of others: each argument costs the host time.
     """
 
     form: ClassVar[str] = "ordered"
     tasks: TaskGraph
+    group_items: int = 0
+    groups: int = 0
+    note: Note | None = None
+    held: Mapping[str, Part] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         return order_lines(self.tasks, [step.name for step in self.steps])
+
+    @property
+    def inside(self) -> Collection[str]:
+        return self.held
+
+    @property
+    def containers(self) -> tuple[str, ...]:
+        """The tensors of which others are parts."""
+        return tuple(dict.fromkeys(part.container for part in self.held.values()))
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """The tensors that are there before; what parts are of that no step writes among them."""
+        own = [name for name in super().reads if name not in self.held]
+        return (*own, *(name for name in self.containers if name not in self._written))
+
+    @property
+    def _beside(self) -> tuple[str, ...]:
+        parts = {self.held[t].container: None for step in self.steps for t in step.writes if t in self.held}
+        return (*super()._beside, *(() if self.note is None else (self.note.tensor,)), *parts)
 
     @property
     def counters(self) -> str | None:

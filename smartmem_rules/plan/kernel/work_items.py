@@ -98,3 +98,19 @@ class TaskGraph:
                     found.add(wait.step)
                     stack.append(wait.step)
         return found
+
+
+@dataclass(frozen=True)
+class Note:
+    """Where a launch notes whether its work-groups waited in vain: so many ints behind the end of a tensor."""
+
+    tensor: str
+    place: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Where a tensor lies that is a part of another one: bytes from its beginning."""
+
+    container: str
+    offset: int

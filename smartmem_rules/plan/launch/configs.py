@@ -11,7 +11,7 @@ from smartmem_rules.language.blocks.fuse import Horizontal
 from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
-from smartmem_rules.plan.schedule.contraction.group import GroupChoice
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice, group_cost
 from smartmem_rules.plan.schedule.contraction.sizing import count
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import array_bytes, in_group, private_rows
@@ -58,6 +58,29 @@ class LaunchConfigs:
         if isinstance(kernel.schedule, GroupSchedule):
             return self._tiles(kernel)
         return (self._registers(kernel),)
+
+    def in_order(self, launch: Launch, residents: int) -> tuple[LaunchConfig, ...]:
+        """The ways of a kernel whose work-groups share a launch with others that they wait for.
+
+        Args:
+            residents: work-groups that a unit runs at once at most.
+
+        Returns:
+            none where the kernel has to have its launch for itself, or where nothing says how long it takes.
+        """
+        compute = self.device.compute
+        if not compute.clock_ghz or not self.of(launch):
+            return ()
+        (kernel,) = launch.kernels
+        if kernel.contraction is None or not isinstance(kernel.schedule, GroupSchedule):
+            return tuple(way for way in self.of(launch) if not way.alone)
+        cycles, demand = self.costs.group_schedule(kernel).cycles, self.costs.templates.demand(kernel)
+        ways = (self._tile(kernel, choice, 0.0) for choice, _ in self.costs.tiles(kernel))
+        times = (
+            group_cost(choice, cycles, demand, self.device, residents) / compute.clock_ghz
+            for choice, _ in self.costs.tiles(kernel)
+        )
+        return tuple(replace(way, time=time, alone=False) for way, time in zip(ways, times, strict=True))
 
     def reschedule(self, launch: Launch, config: LaunchConfig, threads: int) -> Launch:
         """The launch of one kernel for work-groups of so many work-items, with the tile of one of its ways."""

@@ -23,15 +23,17 @@ from smartmem_rules.plan.artefact import Place
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import Stored, row_major
-from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.kernel.work_items import TaskGraph, Wait
+from smartmem_rules.plan.launch.touched import Touched, waits_behind
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.extents import is_symbolic
 
 LINE_COUNTERS = 16
 """Elements of int32 from one counter to the next: each lies in a line of the cache of its own."""
 FIRST_STEP = 3
-"""Counters of the whole launch, before the two of each step."""
+"""Counters of the whole launch, before those of each step."""
+LEFT, FAILED = 1, 2
+"""Where work-groups of GPUs count that they leave, and note the step for which they waited in vain."""
 
 
 def megakernel(
@@ -111,6 +113,10 @@ class _Group:
     members: list[_Member] = field(default_factory=list)
     waits: list[tuple[Wait, ...]] = field(default_factory=list)
 
+    def waits_of(self, launch: Launch, touched: Touched) -> tuple[Wait, ...]:
+        """The members that a further launch has to wait for."""
+        return waits_behind(launch, [member.launch for member in self.members], self.waits, touched)
+
 
 def join_launches(
     launches: Sequence[Launch],
@@ -126,11 +132,11 @@ def join_launches(
         memory: all tensors, and the places of intermediates.
         refusals: takes in why launches stay apart.
     """
-    touched = _Touched(*memory)
+    touched = Touched(*memory)
     groups: list[_Group] = []
     for launch in launches:
         member = _member(launch, device)
-        waits = _waits(groups[-1], launch, touched) if groups else ()
+        waits = groups[-1].waits_of(launch, touched) if groups else ()
         if groups and _joins(groups[-1], member, waits, rule, device):
             groups[-1].members.append(member)
             groups[-1].waits.append(waits)
@@ -152,25 +158,6 @@ def _member(launch: Launch, device: Device) -> _Member:
     # units without a work-item in the last round, and those that wait for a late one
     late = -size % device.compute.units + device.compute.late_unit
     return _Member(launch=launch, known=True, time=time, idle=time / size * late, longest=time / size)
-
-
-def _waits(group: _Group, launch: Launch, touched: _Touched) -> tuple[Wait, ...]:
-    """The members that a launch has to wait for; not those that these have waited for themselves."""
-    found: list[int] = []
-    behind: set[int] = set()
-    for number in range(len(group.members) - 1, -1, -1):
-        if number not in behind and touched.meet(group.members[number].launch, launch):
-            found.append(number)
-            behind |= _before(group, number)
-    return tuple(Wait(number) for number in sorted(found))
-
-
-def _before(group: _Group, number: int) -> set[int]:
-    """All members that are done when this one is."""
-    found: set[int] = set()
-    for wait in group.waits[number]:
-        found |= {wait.step, *_before(group, wait.step)}
-    return found
 
 
 def _joins(group: _Group, member: _Member, waits: tuple[Wait, ...], rule: Megakernel, device: Device) -> bool:
@@ -213,27 +200,3 @@ def _joined(group: _Group, rule: Megakernel, device: Device) -> Launch:
     in_place = {new: old for step in steps for new, old in step.in_place.items()}
     joined = megakernel(steps[0].name, steps, tuple(group.waits), patience)
     return replace(joined, bytes_moved=sum(step.bytes_moved for step in steps), in_place=in_place)
-
-
-@dataclass(frozen=True)
-class _Touched:
-    """Which memory launches read and write."""
-
-    tensors: Mapping[str, Stored]
-    placement: Mapping[str, Place]
-
-    def meet(self, earlier: Launch, later: Launch) -> bool:
-        """Whether a launch needs another one to be over: one of them writes where the other reads or writes."""
-        return self._overlap(earlier.writes, (*later.reads, *later.writes)) or self._overlap(
-            earlier.reads, later.writes
-        )
-
-    def _overlap(self, those: Iterable[str], others: Iterable[str]) -> bool:
-        mine = [self._range(name) for name in those]
-        return any(a == b and x < d and c < y for a, x, y in mine for b, c, d in map(self._range, others))
-
-    def _range(self, name: str) -> tuple[object, int, int]:
-        """The piece of memory of a tensor, and its first and last byte there."""
-        size = stored_bytes(self.tensors[name])
-        place = self.placement.get(name)
-        return (name, 0, size) if place is None else (place.slot, place.offset, place.offset + size)

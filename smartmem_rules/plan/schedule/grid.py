@@ -58,7 +58,7 @@ class Grids:
         """
         if isinstance(launch, Single):
             return replace(launch, grid=self._of(launch, group_items))
-        shared = launch.group_items if isinstance(launch, Beside) else 0
+        shared = launch.group_items if isinstance(launch, Beside | Ordered) else 0
         steps = tuple(self.sized(step, shared) for step in launch.steps)
         grid = self._of_steps(launch, [step.grid for step in steps if step.grid is not None])
         return replace(launch.of_steps(steps), grid=grid)
@@ -146,6 +146,9 @@ class Grids:
             if len({grid.global_size for grid in grids}) != 1:
                 raise ValueError(f"the steps of {launch.name} have different numbers of work-items")
             return Grid.of(grids[0].items, 1)
+        if isinstance(launch, Ordered) and launch.group_items:
+            tasks = sum(grid.items for grid in grids) // launch.group_items
+            return Grid.of(min(tasks, launch.groups) * launch.group_items, launch.group_items)
         if isinstance(launch, Ordered):
             in_turn = launch.tasks.in_turn
             most = max(len(in_turn) if n in in_turn else grid.items for n, grid in enumerate(grids))

@@ -16,9 +16,10 @@ import numpy as np
 
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.kernel.model import Stored
-from smartmem_rules.plan.kernel.storage import buffer_dtype
+from smartmem_rules.plan.kernel.storage import buffer_dtype, stored_bytes
 from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.compiling import Programs
+from smartmem_rules.runtime.contexts.given_up import complain, copied, noted_outputs, with_notes
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.feeds import Array, shape_at
@@ -101,6 +102,8 @@ class ExecutionContext:
             self._launch(built, launch.name, source)
             for launch, source in zip(built.plan.launches, built.sources, strict=True)
         ]
+        self._noted = noted_outputs(built.plan)
+        self._copies: dict[str, Array] = {}
         self._values: dict[str, int] = {}
         self.set_extents({}, anew=True)
 
@@ -220,12 +223,20 @@ class ExecutionContext:
 
     def _host_array(self, name: str) -> Array:
         """Memory of the host for a tensor, pinned where the device has memory of its own."""
-        import pyopencl as cl
 
         shape, dtype = shape_at(self.plan.tensors[name].type.shape, self._values), self._host_dtype(name)
         size = math.prod(shape) * dtype.itemsize
-        if self.device.host_memory or not size:
+        if name in self._noted:
+            copy = self._copies[name] = self._pinned((with_notes(size),), np.dtype(np.uint8))
+            return copy[:size].view(dtype).reshape(shape)
+        return self._pinned(shape, dtype) if size else np.empty(shape, dtype)
+
+    def _pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        import pyopencl as cl
+
+        if self.device.host_memory:
             return np.empty(shape, dtype)
+        size = math.prod(shape) * dtype.itemsize
         buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR, size)
         flags: Any = cl.map_flags.READ | cl.map_flags.WRITE
         array, _ = cl.enqueue_map_buffer(self.queue, buffer, flags, 0, shape, dtype)
@@ -273,13 +284,20 @@ class ExecutionContext:
             raise BoundsError("\n".join(found))
 
     def download(self) -> dict[str, Array]:
-        """New arrays of all outputs, once the queue has done everything before."""
+        """New arrays of all outputs, once the queue has done everything before.
+
+        Raises:
+            RunError: a launch whose work-groups wait for each other has given up.
+        """
         import pyopencl as cl
 
         for name, host in self._staging.items():
             if host.size:
-                cl.enqueue_copy(self.queue, host, self._memory[name], is_blocking=False)
+                cl.enqueue_copy(self.queue, self._copies.get(name, host), self._memory[name], is_blocking=False)
+        for name in self._noted & self._outside:
+            self._copies[name] = copied(self.queue, self._memory[name], stored_bytes(self.plan.tensors[name]))
         self.queue.finish()
+        complain((one.name for one in self._made), (one.source for one in self._made), self._copies)
         results = {name: self._shown(self.plan.tensors[name], host) for name, host in self._staging.items()}
         names = {count for axes in self.plan.sizes.values() for count in axes.values()}
         counts = {name: int(results.pop(name)) for name in names}

@@ -289,7 +289,7 @@ class Slot(_message.Message):
     def __init__(self, memory: _Optional[_Union[Memory, str]] = ..., bytes: _Optional[int] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., storage: _Optional[_Union[Element, str]] = ...) -> None: ...
 
 class Launch(_message.Message):
-    __slots__ = ("name", "ordered", "text", "entry", "options", "arguments", "dimensions", "global_size", "local_size", "spares", "local_bytes")
+    __slots__ = ("name", "ordered", "text", "entry", "options", "arguments", "dimensions", "global_size", "local_size", "spares", "local_bytes", "waiting")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ORDERED_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -301,6 +301,7 @@ class Launch(_message.Message):
     LOCAL_SIZE_FIELD_NUMBER: _ClassVar[int]
     SPARES_FIELD_NUMBER: _ClassVar[int]
     LOCAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
     name: str
     ordered: bool
     text: int
@@ -312,7 +313,18 @@ class Launch(_message.Message):
     local_size: _containers.RepeatedScalarFieldContainer[int]
     spares: _containers.RepeatedCompositeFieldContainer[Spare]
     local_bytes: int
-    def __init__(self, name: _Optional[str] = ..., ordered: bool = ..., text: _Optional[int] = ..., entry: _Optional[str] = ..., options: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Iterable[_Union[Argument, _Mapping]]] = ..., dimensions: _Optional[_Iterable[int]] = ..., global_size: _Optional[_Iterable[int]] = ..., local_size: _Optional[_Iterable[int]] = ..., spares: _Optional[_Iterable[_Union[Spare, _Mapping]]] = ..., local_bytes: _Optional[int] = ...) -> None: ...
+    waiting: Waiting
+    def __init__(self, name: _Optional[str] = ..., ordered: bool = ..., text: _Optional[int] = ..., entry: _Optional[str] = ..., options: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Iterable[_Union[Argument, _Mapping]]] = ..., dimensions: _Optional[_Iterable[int]] = ..., global_size: _Optional[_Iterable[int]] = ..., local_size: _Optional[_Iterable[int]] = ..., spares: _Optional[_Iterable[_Union[Spare, _Mapping]]] = ..., local_bytes: _Optional[int] = ..., waiting: _Optional[_Union[Waiting, _Mapping]] = ...) -> None: ...
+
+class Waiting(_message.Message):
+    __slots__ = ("noted", "element", "steps")
+    NOTED_FIELD_NUMBER: _ClassVar[int]
+    ELEMENT_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    noted: int
+    element: int
+    steps: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, noted: _Optional[int] = ..., element: _Optional[int] = ..., steps: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Spare(_message.Message):
     __slots__ = ("text", "entry", "options")

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from smartmem_rules.plan.artefact import Argument, Demands, Enqueue, Place, Plan, Provenance, Slot, Source
+from smartmem_rules.plan.artefact import Argument, Demands, Enqueue, Place, Plan, Provenance, Slot, Source, Waiting
 from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
-from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.plan.kernel.storage import SLACK, stored_bytes
 from smartmem_rules.runtime.format import plan_pb2 as pb
 from smartmem_rules.runtime.format.container import DamageError, Header, Span, section
 from smartmem_rules.runtime.format.elements import dtype_of, known, span_of
@@ -149,7 +149,17 @@ class _Reader:
             options=tuple(launch.options),
             dimensions=tuple(_at(self._dimensions, number, "dimension").name for number in launch.dimensions),
             local_bytes=launch.local_bytes,
+            waiting=self._waiting(launch) if launch.HasField("waiting") else None,
         )
+
+    def _waiting(self, launch: pb.Launch) -> Waiting:
+        """How a run finds out that the launch has given up; the note lies behind the elements of a tensor."""
+        told = launch.waiting
+        argument = _at(launch.arguments, told.noted, "argument")
+        size = _at(self._index.tensors, argument.tensor, "tensor").bytes
+        if not told.steps or not argument.written or not size <= 4 * told.element <= size + SLACK - 4:
+            raise DamageError(f"the launch {launch.name!r} has no room for a note")
+        return Waiting(noted=told.noted, element=told.element, steps=tuple(told.steps))
 
 
 def _check_places(plan: Plan) -> None:

@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from smartmem_rules.language.blocks.workarounds import Workaround
-from smartmem_rules.plan.artefact import Demands, Enqueue, Plan, Slot
+from smartmem_rules.plan.artefact import Demands, Enqueue, Plan, Slot, Waiting
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
@@ -142,6 +142,7 @@ class _Index:
                 pb.Spare(text=self._texts[one.text], entry=one.entry, options=one.options) for one in enqueue.spares
             ],
             local_bytes=source.local_bytes,
+            waiting=None if source.waiting is None else _waiting(source.waiting),
         )
 
 
@@ -154,6 +155,10 @@ def _demands(demands: Demands) -> pb.Demands:
         arrays=demands.arrays,
         arrays_capability=demands.arrays_capability,
     )
+
+
+def _waiting(waiting: Waiting) -> pb.Waiting:
+    return pb.Waiting(noted=waiting.noted, element=waiting.element, steps=waiting.steps)
 
 
 def _section(span: Span) -> pb.Section:

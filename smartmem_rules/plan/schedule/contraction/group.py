@@ -341,14 +341,20 @@ def _all_work(splits: int, turns: int) -> bool:
     return (splits - 1) * math.ceil(turns / splits) < turns
 
 
-def group_cost(choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, device: Device) -> float:
-    """Cycles of a contraction: waves of work-groups, each bound by its sums, its loads or their latency."""
+def group_cost(
+    choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, device: Device, most: float = math.inf
+) -> float:
+    """Cycles of a contraction: waves of work-groups, each bound by its sums, its loads or their latency.
+
+    Args:
+        most: work-groups that a unit runs at once at most, for another reason than local memory.
+    """
     tile, splits, units = choice.tile, choice.splits, device.compute.units
     tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
     groups = tiles * splits
     resident = min(max(1.0, cycles.resident_subgroups // (tile.warps * tile.slices)), math.ceil(groups / units))
     if device.memory.unit_memory:
-        resident = min(resident, max(1, device.memory.unit_memory // (FLOAT_BYTES * tile.memory)))
+        resident = min(resident, max(1, device.memory.unit_memory // (FLOAT_BYTES * tile.memory)), most)
     steps = math.ceil(demand.k / tile.step)
     turns = math.ceil(steps / splits) + math.ceil(demand.inner / (tile.step * tile.columns))
     sums = tile.rows * tile.columns * tile.step / cycles.sums_per_cycle

@@ -1,0 +1,63 @@
+{% from "entry.cl" import entry %}
+{{ order }}
+{% for text in functions %}
+{{ text }}
+{% endfor %}
+// A persistent kernel of which work-groups take tasks in order: the work-groups of the first kernel, then those of the next.
+// A task waits until all tasks are done of the kernels that its own needs. Those were taken before it, by work-groups that
+// run, and the first task that is not done waits for nothing: so the launch comes to an end on any number of work-groups,
+// also where they run one after the other. Before a work-group waits, it has said which of its tasks are done. The last one
+// to leave sets all counters to zero. A work-group that has looked {{ polls }} times in vain notes its kernel, and leaves.
+// The note is copied to where the host reads outputs: a copy of its own would take longer than some kernels.
+__constant int smr_order_first[{{ first|length }}] = { {{ first|join(', ') }} }; // tasks before each kernel's own
+__constant int smr_order_waits[{{ waits|length }}] = { {{ waits|join(', ') }} }; // waits before each kernel's own
+__constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited or [0])|join(', ') }} }; // kernels that each wait is for
+{{ entry(inside, false, parameters, tables, shared, none, threads, numbered=false) }}
+    volatile __global int* state = (volatile __global int*){{ state }};
+    __local float smr_local[{{ local_floats }}] __attribute__((aligned(16)));
+    __local int smr_task[2];
+    const int thread = (int)get_local_id(0);
+    int turn = -1, done = 0;
+    if (thread == 0) smr_task[1] = 0;
+    for (;;) {
+        if (thread == 0) smr_task[0] = smr_order_take(state);
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        const int task = smr_task[0];
+        const int before = turn;
+        while (turn < {{ calls|length }} && task >= smr_order_first[turn + 1]) ++turn;
+        if (turn != before) {
+            if (thread == 0 && done != 0) smr_order_done(state + ({{ places.done }} + before) * {{ line }}, done);
+            done = 0;
+            if (turn == {{ calls|length }}) break;
+            for (int wait = smr_order_waits[turn] + thread; wait < smr_order_waits[turn + 1]; wait += {{ threads }}) {
+                const int other = smr_order_awaited[wait];
+                const int tasks = smr_order_first[other + 1] - smr_order_first[other];
+                volatile __global int* at = state + ({{ places.done }} + other) * {{ line }};
+                for (long polls = 0; smr_order_see(at) < tasks;) {
+                    while (polls < {{ polls }}L && smr_order_look(at) < tasks) ++polls;
+                    if (polls == {{ polls }}L) {
+                        smr_order_set(state + {{ places.failed * line }}, turn + 1);
+                        smr_task[1] = 1;
+                        break;
+                    }
+                }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            if (smr_task[1] != 0) break;
+        }
+        const int group = task - smr_order_first[turn];
+        const int item = group * {{ threads }} + thread;
+        switch (turn) {
+{% for call in calls %}
+        case {{ loop.index0 }}: {{ call.name }}({{ call.arguments }}, item, group, smr_local + {{ call.local }}); break;
+{% endfor %}
+        }
+        ++done;
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    }
+    if (thread == 0 && smr_order_leave(state + {{ places.left * line }}) == (int)get_num_groups(0) - 1) {
+        volatile __global int* note = {{ note }};
+        smr_order_set(note, smr_order_look(state + {{ places.failed * line }}));
+        for (int place = 0; place < {{ places.all }}; ++place) smr_order_set(state + place * {{ line }}, 0);
+    }
+}

@@ -1,0 +1,110 @@
+"""Kernels of GPUs that need each other in one launch: on PoCL, with matrix units in plain OpenCL C."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from smartmem_rules import load, optimize
+from smartmem_rules.environment import EMULATED_UNITS, ONE_LAUNCH
+from smartmem_rules.plan.kernel.launch import Ordered
+from smartmem_rules.runtime.executor import Executor, RunError
+from tests.plan.test_ordered import agree, feeds, layers, ordered_launches
+
+pytest.importorskip("onnxruntime")
+
+WITHOUT = "one_after_another_in_groups"
+
+
+@pytest.fixture(scope="module", params=["8.0", pytest.param("9.0", marks=pytest.mark.exhaustive)])
+def plans(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
+    """Plans with and without such launches, as files."""
+    folder = tmp_path_factory.mktemp("in_order")
+    path = layers(folder, 2)
+    with EMULATED_UNITS.set_to(request.param):
+        apart = optimize(path, device="nvidia", dtype="float16")
+        with ONE_LAUNCH.set_to("on"):
+            plan = optimize(path, device="nvidia", dtype="float16")
+            without = optimize(path, device="nvidia", dtype="float16", disable=[WITHOUT])
+        assert len(without.kernels) == len(apart.kernels)
+        launch = the_launch(plan.kernels)
+        assert len(launch.steps) == len(apart.kernels) > len(plan.kernels)
+        assert not ordered_launches(apart.kernels)
+        plan.save(folder / "in_order.plan")
+        apart.save(folder / "apart.plan")
+        yield folder / "in_order.plan", folder / "apart.plan"
+
+
+def the_launch(launches: list[object]) -> Ordered:
+    (found,) = (launch for launch in launches if isinstance(launch, Ordered))
+    assert found.group_items > 0
+    return found
+
+
+def test_one_launch_gives_what_many_give(plans: tuple[Path, Path]) -> None:
+    plan, apart = map(load, plans)
+    agree(plan, apart, 4)
+    # each run leaves the counters as it found them
+    (state,) = (name for name in plan.plan.tensors if name.endswith("@order"))
+    assert not plan.prepare().fetch(state).any()
+
+
+@pytest.mark.parametrize("threads", ["1", pytest.param("4", marks=pytest.mark.exhaustive)])
+def test_any_number_of_threads(plans: tuple[Path, Path], threads: str) -> None:
+    code = (
+        "import sys; from smartmem_rules import load; from tests.plan.test_ordered import agree; "
+        "agree(load(sys.argv[1]), load(sys.argv[2]), 3)"
+    )
+    environment = {**os.environ, "POCL_MAX_PTHREAD_COUNT": threads, "POCL_AFFINITY": "0"}
+    command = [sys.executable, "-c", code, *map(str, plans)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_who_waits_in_vain_gives_up_and_is_named(plans: tuple[Path, Path]) -> None:
+    plan = load(plans[0])
+    device, made = plan.prepare().device, plan.plan
+
+    def in_vain(text: str) -> str:
+        """One task more than there are is waited for, and not for long."""
+        assert "smr_order_see(at) < tasks" in text
+        text = text.replace("smr_order_see(at) < tasks", "smr_order_see(at) < tasks + 1")
+        text = text.replace("smr_order_look(at) < tasks", "smr_order_look(at) < tasks + 1")
+        found = text.split("while (polls < ")[1].split("L")[0]
+        return text.replace(f"{found}L", "100L")
+
+    sources = [replace(one, text=in_vain(one.text)) if one.waiting is not None else one for one in made.sources]
+    wrong = replace(
+        made, enqueues=[replace(one, source=source) for one, source in zip(made.enqueues, sources, strict=True)]
+    )
+    executor = Executor(wrong, device)
+    for _ in range(2):
+        with pytest.raises(RunError, match=r"gave up: its kernel k\d+_\w+ waited for others"):
+            executor.run(feeds(0))
+
+
+def test_every_access_is_inside(tmp_path: Path) -> None:
+    with EMULATED_UNITS.set_to("8.0"), ONE_LAUNCH.set_to("on"):
+        plan = optimize(layers(tmp_path, 1), device="nvidia", dtype="float16", debug=True)
+        the_launch(plan.kernels)
+        assert plan.check().passed
+
+
+def test_what_others_write_is_not_read_by_way_of_a_cache_of_constants(plans: tuple[Path, Path]) -> None:
+    (source,) = (one for one in load(plans[0]).plan.sources if one.waiting is not None)
+    constants = {f"p{n}" for n, one in enumerate(source.arguments) if one.tensor.endswith("@constants")}
+    heads = dict(re.findall(r"static void (smr_part_\w+)\(\s*(.*?)\) \{", source.text, re.S))
+    calls = re.findall(r"case \d+: (\w+)\((.*), item, group, smr_local", source.text)
+    assert len(calls) > 2
+    for name, arguments in calls:
+        given = re.split(r", (?=\(__global|p\d)", arguments)
+        for parameter, argument in zip(heads[name].split(",\n"), given, strict=False):
+            if "const " in parameter and "restrict" in parameter:
+                assert {*re.findall(r"\bp\d+", argument)} <= constants, (name, argument)
