@@ -117,6 +117,15 @@ def infinite_parameters(node: onnx.NodeProto, operands: Operands) -> bool:
     return not_finite(node, operands[1:])
 
 
+def difference_from_mean_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
+    x, mean = operands[0], operands[3]
+    if x is None or mean is None or not x.size or not mean.size:
+        return False
+    with np.errstate(all="ignore"):
+        most = np.abs(x.astype(np.float64)).max() + np.abs(mean.astype(np.float64)).max()
+    return not bool(most <= np.finfo(np.float32).max)
+
+
 def variance_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
     x = operands[0]
     return x is not None and x.size > 0 and x.dtype.name != "float16" and bool(np.nanmax(np.abs(x)) > 1e18)

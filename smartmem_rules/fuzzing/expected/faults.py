@@ -141,6 +141,11 @@ FAULTS = (
         )
         for o in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "EmbedLayerNormalization")
     ),
+    Fault(
+        "BatchNormalization",
+        conditions.difference_from_mean_overflows,
+        "by ONNX's formula x - mean overflows, ONNX Runtime makes the mean part of the bias",
+    ),
     Fault("LRN", conditions.variance_overflows, "squares overflow in single precision, and not in double precision"),
     Fault(
         "InstanceNormalization",

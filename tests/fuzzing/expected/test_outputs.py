@@ -227,6 +227,15 @@ def test_a_variance_that_overflows_has_no_reference() -> None:
         Reference(model, {"x": np.array([[-1, 0.5, -3e38]], np.float32)})
 
 
+def test_a_difference_from_the_mean_that_overflows_has_no_reference() -> None:
+    model = _model([helper.make_node("BatchNormalization", ["x", "one", "one", "mean", "one"], ["y"])], (1, 1, 2))
+    one, mean = np.ones(1, np.float32), np.array([-3e38], np.float32)
+    model.graph.initializer.extend([numpy_helper.from_array(one, "one"), numpy_helper.from_array(mean, "mean")])
+    assert Reference(model, {"x": np.array([[[-1, 2]]], np.float32)})
+    with pytest.raises(NoReference, match="x - mean overflows"):
+        Reference(model, {"x": np.array([[[1, 3e38]]], np.float32)})
+
+
 def test_padding_of_the_evaluator_is_no_data() -> None:
     """It marks padding by NaN, and leaves out NaN of the data; ONNX Runtime has no such pool of doubles."""
     model = _model([helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2])], (1, 1, 4), TensorProto.DOUBLE)
