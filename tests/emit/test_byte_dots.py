@@ -40,13 +40,13 @@ def test_each_way_is_exact(way: str, width: int) -> None:
     context = cl.Context([choose().handle])
     text = "#define SMR_CPU\n" + (templates_path() / "prelude.cl").read_text("utf-8")
     text += KERNEL.format(width=width, steps=STEPS)
-    program = cl.Program(context, text).build(list(WAYS[way]))
+    kernel = cl.Kernel(cl.Program(context, text).build(list(WAYS[way])), "dots")
     queue, flags = cl.CommandQueue(context), cl.mem_flags.COPY_HOST_PTR | cl.mem_flags.READ_WRITE
     for a, b in _drawn(width):
         sums = np.random.default_rng(0).integers(-(2**31), 2**31, width).astype(np.int32)
         # sums wrap
         expected = (sums + np.einsum("kc,knc->n", a.astype(np.int64), b.astype(np.int64))).astype(np.int32)
         buffers = [cl.Buffer(context, flags, hostbuf=array) for array in (a, b, sums)]
-        program.dots(queue, (1,), (1,), *buffers)
+        kernel(queue, (1,), (1,), *buffers)
         cl.enqueue_copy(queue, sums, buffers[2])
         np.testing.assert_array_equal(sums, expected)
