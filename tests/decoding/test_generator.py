@@ -146,6 +146,7 @@ def test_numbers_below_one_are_refused(name: str) -> None:
         Generator(model_of("llama_tiny"), **{name: 0})
 
 
+@pytest.mark.exhaustive
 def test_a_model_without_a_mask_takes_prompts_of_one_length_only() -> None:
     model = onnx.ModelProto()
     model.CopyFrom(model_of("llama_tiny"))

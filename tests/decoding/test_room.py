@@ -46,6 +46,7 @@ def refused(model: onnx.ModelProto, folder: Path, memory: int) -> str:
     return str(error.value)
 
 
+@pytest.mark.exhaustive
 def test_a_shorter_bound_is_advised_which_fits(model: onnx.ModelProto, needed: int, tmp_path: Path) -> None:
     memory = needed * 97 // 100
     found = re.search(r"a bound of (\d+) tokens", said := refused(model, tmp_path, memory))

@@ -90,6 +90,7 @@ def test_who_waits_in_vain_gives_up_and_is_named(plans: tuple[Path, Path]) -> No
             executor.run(feeds(0))
 
 
+@pytest.mark.exhaustive
 def test_every_access_is_inside(tmp_path: Path) -> None:
     with EMULATED_UNITS.set_to("8.0"), ONE_LAUNCH.set_to("on"):
         plan = optimize(layers(tmp_path, 1), device="nvidia", dtype="float16", debug=True)

@@ -101,6 +101,7 @@ def test_a_saved_counterexample_fails_while_the_rule_is_wrong(path: Path, tmp_pa
             names[saved.stem]()
 
 
+@pytest.mark.exhaustive
 def test_pytest_collects_saved_counterexamples(tmp_path: Path) -> None:
     reports = verified(UNSOUND / "indices.smr").rules
     for report in reports:
