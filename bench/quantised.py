@@ -16,7 +16,6 @@ import argparse
 import os
 import statistics
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,14 +26,13 @@ import onnx
 import onnxruntime
 from markdown_tables import markdown
 from onnx import TensorProto, helper, numpy_helper
+from turns import in_turns
 
 import smartmem_rules
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SHAPES = ("1x2048x2048", "1x2048x8192", "1x8192x2048", "16x2048x2048", "128x2048x2048")
 WIDTH, HIDDEN = 1024, 2816
-PAUSE = 0.05
-"""Seconds after which no thread of the other system spins any more."""
 RUNS = 5
 """Runs of one turn."""
 
@@ -128,16 +126,7 @@ def perceptrons(layers: int, bits: int, block: int) -> onnx.ModelProto:
 
 def medians(systems: dict[str, Callable[[], object]], turns: int) -> dict[str, float]:
     """Microseconds of each system."""
-    found: dict[str, list[float]] = {name: [] for name in systems}
-    for _ in range(turns):
-        for name, run in systems.items():
-            time.sleep(PAUSE)
-            run()
-            for _ in range(RUNS):
-                begin = time.perf_counter()
-                run()
-                found[name].append(1e6 * (time.perf_counter() - begin))
-    return {name: statistics.median(times) for name, times in found.items()}
+    return {name: 1e6 * statistics.median(times) for name, times in in_turns(systems, turns, RUNS).items()}
 
 
 @dataclass(frozen=True, kw_only=True)

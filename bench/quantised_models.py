@@ -24,6 +24,7 @@ import numpy as np
 import onnxruntime
 from markdown_tables import markdown
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+from turns import in_turns
 
 import smartmem_rules
 from smartmem_rules.graph.zoo import save_materialized, shipped_model
@@ -33,7 +34,6 @@ Feeds = dict[str, Array]
 MODELS = ("resnet50", "mobilenetv2", "vit_base", "bert_base")
 TYPES = {"uint8": QuantType.QUInt8, "int8": QuantType.QInt8}
 CALIBRATIONS = 4
-PAUSE = 0.05
 RUNS = 3
 
 
@@ -90,17 +90,8 @@ def quantized(name: str, folder: Path, form: str, kind: str) -> tuple[Path, Path
 
 def times(systems: dict[str, Callable[[], object]], turns: int, processor: bool) -> dict[str, float]:
     """Milliseconds of each system."""
-    clock = time.process_time if processor else time.perf_counter
-    found: dict[str, list[float]] = {name: [] for name in systems}
-    for _ in range(turns):
-        for name, run in systems.items():
-            time.sleep(PAUSE)
-            run()
-            for _ in range(RUNS):
-                begin = clock()
-                run()
-                found[name].append(1e3 * (clock() - begin))
-    return {name: min(all_) if processor else statistics.median(all_) for name, all_ in found.items()}
+    found = in_turns(systems, turns, RUNS, time.process_time if processor else time.perf_counter)
+    return {name: 1e3 * (min(all_) if processor else statistics.median(all_)) for name, all_ in found.items()}
 
 
 def row(name: str, given: argparse.Namespace) -> list[str]:

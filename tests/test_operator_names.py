@@ -17,7 +17,7 @@ SPEAKERS = {
     "fuzzing/recipes": "draws ONNX models",
     "writing": "writes ONNX models",
     "report/drawings.py": "draws the graphs of ONNX models",
-    "decoding/graphs.py": "writes ONNX nodes around language models",
+    "decoding/model/graphs.py": "writes ONNX nodes around language models",
     "quantization": "writes ONNX models whose weights have few bits",
     "simplification": "reads and writes ONNX models",
     "fuzzing/expected": "lists what other implementations of ONNX do wrongly, and where they round",

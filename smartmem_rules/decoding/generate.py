@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.decoding.choosing import Sampling
 from smartmem_rules.decoding.generator import BLOCK, BOUND, TOKENS, Generator
-from smartmem_rules.decoding.interface import interface_of
-from smartmem_rules.decoding.parts import OWN
+from smartmem_rules.decoding.model.interface import interface_of
+from smartmem_rules.decoding.model.parts import OWN
+from smartmem_rules.decoding.model.unchanging import dims_of
 from smartmem_rules.decoding.prompts import count_of
-from smartmem_rules.decoding.unchanging import dims_of
 from smartmem_rules.graph.loading import load_model
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import numpy as np
 from smartmem_rules.decoding.cache import Cache, Sizes
 from smartmem_rules.decoding.choosing import Array, Sampling, Selection
 from smartmem_rules.decoding.errors import GenerateError
-from smartmem_rules.decoding.interface import MASK, POSITIONS
-from smartmem_rules.decoding.parts import OWN, TYPES
+from smartmem_rules.decoding.model.interface import MASK, POSITIONS
+from smartmem_rules.decoding.model.parts import OWN, TYPES
+from smartmem_rules.decoding.model.unchanging import checked_inputs
 from smartmem_rules.decoding.plans import Plans, plans_of
 from smartmem_rules.decoding.prompts import Prompts, several_of, stop_tokens
 from smartmem_rules.decoding.session import Session
 from smartmem_rules.decoding.steps import Steps
-from smartmem_rules.decoding.unchanging import checked_inputs
 from smartmem_rules.stages import Progress
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Generator:
             block: tokens by which it grows.
             progress: called with a stage's name, the steps done and the steps to do.
             cache: `model` keeps keys and values in the model's own type, `int8` as integers with a scale for each
-                position, sequence and head (`decoding.parts`).
+                position, sequence and head (`decoding.model.parts`).
             dims: of the open extents of further inputs (an encoder's states), which stay the same over the steps.
             options: `rules`, `device`, `level`, `dtype`, `disable` and `limits` of `optimize`.
 

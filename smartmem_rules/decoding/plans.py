@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from smartmem_rules.decoding.cache import Cache
 from smartmem_rules.decoding.choosing import Selection
 from smartmem_rules.decoding.errors import GenerateError
-from smartmem_rules.decoding.graphs import (
+from smartmem_rules.decoding.model.graphs import (
     Step,
 )
-from smartmem_rules.decoding.interface import Interface
-from smartmem_rules.decoding.keeping import Facts, Keeping
-from smartmem_rules.decoding.parts import OWN, Part, parts_of
-from smartmem_rules.decoding.reading import Reading
+from smartmem_rules.decoding.model.interface import Interface
+from smartmem_rules.decoding.model.keeping import Facts, Keeping
+from smartmem_rules.decoding.model.parts import OWN, Part, parts_of
+from smartmem_rules.decoding.model.reading import Reading
 from smartmem_rules.decoding.room import Demand
 from smartmem_rules.planned import planned
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError

@@ -11,7 +11,7 @@ import numpy as np
 from smartmem_rules.decoding.cache import Cache
 from smartmem_rules.decoding.choosing import ALL, GREATEST, Array, Sampling, Selection, drawn
 from smartmem_rules.decoding.errors import GenerateError
-from smartmem_rules.decoding.graphs import (
+from smartmem_rules.decoding.model.graphs import (
     COUNTS,
     LAST,
     MASK_BEFORE,
@@ -23,8 +23,8 @@ from smartmem_rules.decoding.graphs import (
     VALUES,
     Step,
 )
-from smartmem_rules.decoding.growth import COUNTED
-from smartmem_rules.decoding.interface import MASK, POSITIONS
+from smartmem_rules.decoding.model.growth import COUNTED
+from smartmem_rules.decoding.model.interface import MASK, POSITIONS
 from smartmem_rules.decoding.plans import Plans
 from smartmem_rules.decoding.prompts import Prompts
 from smartmem_rules.decoding.unchanging_memory import UnchangingMemory

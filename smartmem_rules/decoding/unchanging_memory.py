@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.decoding.choosing import Array
+from smartmem_rules.decoding.model.unchanging import Given
 from smartmem_rules.decoding.plans import ONCE, Plans
-from smartmem_rules.decoding.unchanging import Given
 from smartmem_rules.plan.kernel.storage import SLACK
 from smartmem_rules.runtime.contexts.memory import RunError
 

@@ -11,8 +11,8 @@ from onnx import TensorProto
 
 from smartmem_rules.decoding.cache import Cache, Sizes
 from smartmem_rules.decoding.errors import CacheFullError
-from smartmem_rules.decoding.interface import CachedTensor
-from smartmem_rules.decoding.parts import OWN, ROUNDED, parts_of
+from smartmem_rules.decoding.model.interface import CachedTensor
+from smartmem_rules.decoding.model.parts import OWN, ROUNDED, parts_of
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.shared_programs import context_on
 

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 import smartmem_rules as sm
 from smartmem_rules.decoding.errors import CacheFullError, GenerateError
 from smartmem_rules.decoding.generator import Generator
-from smartmem_rules.decoding.growth import BEHIND, COUNTED, Growth
+from smartmem_rules.decoding.model.growth import BEHIND, COUNTED, Growth
 from smartmem_rules.graph.zoo import materialized_model
 from tests.decoding.conftest import BOUND
 from tests.decoding.models import by_onnxruntime, model_of

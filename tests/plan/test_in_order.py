@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +13,7 @@ from smartmem_rules import load, optimize
 from smartmem_rules.environment import EMULATED_UNITS, ONE_LAUNCH
 from smartmem_rules.plan.kernel.launch import Ordered
 from smartmem_rules.runtime.executor import Executor, RunError
-from tests.plan.test_ordered import agree, feeds, layers, ordered_launches
+from tests.plan.test_ordered import agree, agree_on_threads, feeds, layers, ordered_launches
 
 pytest.importorskip("onnxruntime")
 
@@ -58,14 +55,7 @@ def test_one_launch_gives_what_many_give(plans: tuple[Path, Path]) -> None:
 
 @pytest.mark.parametrize("threads", ["1", pytest.param("4", marks=pytest.mark.exhaustive)])
 def test_any_number_of_threads(plans: tuple[Path, Path], threads: str) -> None:
-    code = (
-        "import sys; from smartmem_rules import load; from tests.plan.test_ordered import agree; "
-        "agree(load(sys.argv[1]), load(sys.argv[2]), 3)"
-    )
-    environment = {**os.environ, "POCL_MAX_PTHREAD_COUNT": threads, "POCL_AFFINITY": "0"}
-    command = [sys.executable, "-c", code, *map(str, plans)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
+    agree_on_threads(plans, threads, 3)
 
 
 def test_who_waits_in_vain_gives_up_and_is_named(plans: tuple[Path, Path]) -> None:

@@ -76,6 +76,19 @@ def agree(plan: OptimizedPlan, apart: OptimizedPlan, runs: int = RUNS) -> None:
             np.testing.assert_allclose(got[name], array, rtol=1e-5, atol=1e-6, err_msg=f"run {seed}")
 
 
+def agree_on_threads(plans: tuple[Path, Path], threads: str, runs: int = RUNS) -> None:
+    """Two saved plans agree in a process in which PoCL has so many threads."""
+    code = (
+        "import sys; from smartmem_rules import load; from tests.plan.test_ordered import agree; "
+        "agree(load(sys.argv[1]), load(sys.argv[2]), int(sys.argv[3]))"
+    )
+    # more threads than cores cannot each have one
+    environment = {**os.environ, "POCL_MAX_PTHREAD_COUNT": threads, "POCL_AFFINITY": "0"}
+    command = [sys.executable, "-c", code, *map(str, plans), str(runs)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Plans with ordered launches and without, as files."""
@@ -106,15 +119,7 @@ def test_dependent_launches_become_one(plans: tuple[Path, Path]) -> None:
 
 @pytest.mark.parametrize("threads", ["1", "4"])
 def test_any_number_of_threads(plans: tuple[Path, Path], threads: str) -> None:
-    code = (
-        "import sys; from smartmem_rules import load; from tests.plan.test_ordered import agree; "
-        "agree(load(sys.argv[1]), load(sys.argv[2]))"
-    )
-    # more threads than cores cannot each have one
-    environment = {**os.environ, "POCL_MAX_PTHREAD_COUNT": threads, "POCL_AFFINITY": "0"}
-    command = [sys.executable, "-c", code, *map(str, plans)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
+    agree_on_threads(plans, threads)
 
 
 def test_who_has_no_patience_leaves_the_rest_to_the_others(

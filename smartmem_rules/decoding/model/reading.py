@@ -12,11 +12,11 @@ from onnx import TensorProto, helper
 
 from smartmem_rules.decoding.choosing import GREATEST, Selection
 from smartmem_rules.decoding.errors import GenerateError
-from smartmem_rules.decoding.graphs import PAST, SEQUENCE, Step, make_step, without_weights
-from smartmem_rules.decoding.growth import growth_of
-from smartmem_rules.decoding.interface import LOGITS, POSITIONS, Interface, interface_of
-from smartmem_rules.decoding.keeping import Facts
-from smartmem_rules.decoding.unchanging import Given, computed_once, make_once, with_extents
+from smartmem_rules.decoding.model.graphs import PAST, SEQUENCE, Step, make_step, without_weights
+from smartmem_rules.decoding.model.growth import growth_of
+from smartmem_rules.decoding.model.interface import LOGITS, POSITIONS, Interface, interface_of
+from smartmem_rules.decoding.model.keeping import Facts
+from smartmem_rules.decoding.model.unchanging import Given, computed_once, make_once, with_extents
 from smartmem_rules.graph.failures import UncoveredNodesError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import load_model

@@ -9,9 +9,10 @@ from typing import Any
 import onnx
 import pytest
 
-from smartmem_rules.decoding import plans, reading
+from smartmem_rules.decoding import plans
 from smartmem_rules.decoding.generator import Generator
-from smartmem_rules.decoding.growth import COUNTED
+from smartmem_rules.decoding.model import reading
+from smartmem_rules.decoding.model.growth import COUNTED
 from tests.decoding.models import model_of
 
 PROMPT = [5, 7, 11]

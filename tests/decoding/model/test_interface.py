@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from smartmem_rules.decoding.errors import GenerateError
-from smartmem_rules.decoding.interface import interface_of
+from smartmem_rules.decoding.model.interface import interface_of
 from tests.decoding.models import model_of
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from smartmem_rules.decoding.growth import Growth
-from smartmem_rules.decoding.interface import CachedTensor, Further, Interface
-from smartmem_rules.decoding.unchanging import Given
+from smartmem_rules.decoding.model.growth import Growth
+from smartmem_rules.decoding.model.interface import CachedTensor, Further, Interface
+from smartmem_rules.decoding.model.unchanging import Given
 from smartmem_rules.kept_plans.key import PlanKey, key_of
 from smartmem_rules.kept_plans.store import PlanStore
 from smartmem_rules.whole_files import write_whole

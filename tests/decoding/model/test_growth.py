@@ -7,9 +7,9 @@ import pytest
 from onnx import helper
 
 from smartmem_rules.decoding.choosing import GREATEST, Selection
-from smartmem_rules.decoding.graphs import PAST, Step, make_step, without_weights
-from smartmem_rules.decoding.growth import ANEW, BEHIND, COUNTED, Growth, growth_of, keeps_past
-from smartmem_rules.decoding.interface import interface_of
+from smartmem_rules.decoding.model.graphs import PAST, Step, make_step, without_weights
+from smartmem_rules.decoding.model.growth import ANEW, BEHIND, COUNTED, Growth, growth_of, keeps_past
+from smartmem_rules.decoding.model.interface import interface_of
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.rulebase.base import load_rules
 from tests.decoding.models import model_of

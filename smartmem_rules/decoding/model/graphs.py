@@ -15,10 +15,10 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.decoding.choosing import ALL, GREATEST, Array, Selection
-from smartmem_rules.decoding.growth import COUNTED, WHOLE, Growth
-from smartmem_rules.decoding.interface import LOGITS, MASK, POSITIONS, CachedTensor, Interface
-from smartmem_rules.decoding.parts import OWN, Part, parts_of
-from smartmem_rules.decoding.unchanging import Given, keep_needed, read_in_steps
+from smartmem_rules.decoding.model.growth import COUNTED, WHOLE, Growth
+from smartmem_rules.decoding.model.interface import LOGITS, MASK, POSITIONS, CachedTensor, Interface
+from smartmem_rules.decoding.model.parts import OWN, Part, parts_of
+from smartmem_rules.decoding.model.unchanging import Given, keep_needed, read_in_steps
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, opsets
 
 SEQUENCE, PAST = "sequence", "past"

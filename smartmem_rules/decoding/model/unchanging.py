@@ -17,7 +17,7 @@ from onnx import AttributeProto, helper
 
 from smartmem_rules.decoding.choosing import Array
 from smartmem_rules.decoding.errors import GenerateError
-from smartmem_rules.decoding.interface import Further, Interface
+from smartmem_rules.decoding.model.interface import Further, Interface
 from smartmem_rules.graph.expansion.randomness import MAY_DRAW
 from smartmem_rules.graph.loading import node_inputs
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from onnx import TensorProto, helper
 
-from smartmem_rules.decoding.interface import CachedTensor
+from smartmem_rules.decoding.model.interface import CachedTensor
 
 OWN, ROUNDED = "model", "int8"
 """The types that a cache may have: the model's own, or integers with scales."""

@@ -15,8 +15,8 @@ from bench.zoo.whisper import SHAPES, whisper
 from smartmem_rules.decoding.choosing import Array
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.decoding.generator import Generator
-from smartmem_rules.decoding.interface import interface_of
-from smartmem_rules.decoding.unchanging import computed_once, keep_needed
+from smartmem_rules.decoding.model.interface import interface_of
+from smartmem_rules.decoding.model.unchanging import computed_once, keep_needed
 from tests.decoding.models import by_onnxruntime
 
 LEAST = SHAPES["whisper_least"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartmem_rules.decoding.interface import CachedTensor
+from smartmem_rules.decoding.model.interface import CachedTensor
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.tensor.expr import (
     Apply,

@@ -13,7 +13,7 @@ import pytest
 from smartmem_rules.decoding.choosing import Array
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.decoding.generator import Generator
-from smartmem_rules.decoding.parts import ROUNDED
+from smartmem_rules.decoding.model.parts import ROUNDED
 from tests.decoding.models import by_onnxruntime, model_of
 
 BOUND, BLOCK = 48, 16

@@ -1,0 +1,1 @@
+"""Language models as graphs: their inputs and outputs, and the graphs of steps, read from the model each time."""
