@@ -17,26 +17,26 @@ __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited 
     __local float smr_local[{{ local_floats }}] __attribute__((aligned(16)));
     __local int smr_task[2];
     const int thread = (int)get_local_id(0);
-    int turn = -1, done = 0;
+    int member = -1, done = 0;
     if (thread == 0) smr_task[1] = 0;
     for (;;) {
         if (thread == 0) smr_task[0] = smr_order_take(state);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         const int task = smr_task[0];
-        const int before = turn;
-        while (turn < {{ calls|length }} && task >= smr_order_first[turn + 1]) ++turn;
-        if (turn != before) {
+        const int before = member;
+        while (member < {{ calls|length }} && task >= smr_order_first[member + 1]) ++member;
+        if (member != before) {
             if (thread == 0 && done != 0) smr_order_done(state + ({{ places.done }} + before) * {{ line }}, done);
             done = 0;
-            if (turn == {{ calls|length }}) break;
-            for (int wait = smr_order_waits[turn] + thread; wait < smr_order_waits[turn + 1]; wait += {{ threads }}) {
+            if (member == {{ calls|length }}) break;
+            for (int wait = smr_order_waits[member] + thread; wait < smr_order_waits[member + 1]; wait += {{ threads }}) {
                 const int other = smr_order_awaited[wait];
                 const int tasks = smr_order_first[other + 1] - smr_order_first[other];
                 volatile __global int* at = state + ({{ places.done }} + other) * {{ line }};
                 for (long polls = 0; smr_order_see(at) < tasks;) {
                     while (polls < {{ polls }}L && smr_order_look(at) < tasks) ++polls;
                     if (polls == {{ polls }}L) {
-                        smr_order_set(state + {{ places.failed * line }}, turn + 1);
+                        smr_order_set(state + {{ places.failed * line }}, member + 1);
                         smr_task[1] = 1;
                         break;
                     }
@@ -45,9 +45,9 @@ __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited 
             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             if (smr_task[1] != 0) break;
         }
-        const int group = task - smr_order_first[turn];
+        const int group = task - smr_order_first[member];
         const int item = group * {{ threads }} + thread;
-        switch (turn) {
+        switch (member) {
 {% for call in calls %}
         case {{ loop.index0 }}: {{ call.name }}({{ call.arguments }}, item, group, smr_local + {{ call.local }}); break;
 {% endfor %}

@@ -83,7 +83,7 @@ class Compute:
         0.0,
     )
     take_us: float = real("microseconds for which a work-group asks for its next task in such a launch", 0.0)
-    round_us: float = real("microseconds of a work-item that loads elements, computes with them and stores", 0.0)
+    wave_us: float = real("microseconds of one wave of work-items, each of which loads, computes and stores", 0.0)
     clock_ghz: float = real("cycles of a unit in a nanosecond; 0: it is not known", 0.0)
     shuffle_capability: tuple[int, ...] = wholes("compute capability from which on `shuffle` holds", (0, 0), 2, 2)
 

@@ -34,7 +34,7 @@ def note_element(stored: Stored, note: Note) -> int:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class FewArguments:
     """Launches that take few arguments, and the tensors and places in memory that are left.
 
     Attributes:
@@ -53,7 +53,7 @@ def gathered(
     placement: Mapping[str, Place],
     slots: Sequence[Slot],
     border: Collection[str],
-) -> Gathered:
+) -> FewArguments:
     """The launches whose work-groups take tasks in order, with the tensors that only they know gathered.
 
     Args:
@@ -78,7 +78,7 @@ def gathered(
         found.append(replace(launch, held=parts | moving))
     kept = sorted({place.slot for place in places.values()})
     number = {slot: new for new, slot in enumerate(kept)}
-    return Gathered(
+    return FewArguments(
         launches=tuple(found),
         tensors=left,
         slots=[slots[slot] for slot in kept],

@@ -187,7 +187,7 @@ def _own(launch: Launch, ways: Sequence[LaunchConfig], device: Device) -> float:
     schedule = launch.schedule
     sizes = {} if schedule is None else schedule.sizes()
     own = next((way for way in ways if way.choice is not None and dict(way.choice) == sizes), ways[0])
-    return own.time if own.choice is not None else max(own.time, device.compute.round_us * 1000)
+    return own.time if own.choice is not None else max(own.time, device.compute.wave_us * 1000)
 
 
 def _way(members: Sequence[Launch], shape: Shape, configs: LaunchConfigs, rule: InOrder) -> _Way | None:
@@ -214,11 +214,11 @@ def _way(members: Sequence[Launch], shape: Shape, configs: LaunchConfigs, rule: 
 
 def _time(way: LaunchConfig, shape: Shape, slots: int, device: Device) -> float:
     """Nanoseconds of a kernel's tasks in a launch of others."""
-    rounds = math.ceil(way.groups(shape.threads) / slots)
-    asking = (rounds - 1) * device.compute.take_us * 1000
+    waves = math.ceil(way.groups(shape.threads) / slots)
+    asking = (waves - 1) * device.compute.take_us * 1000
     if way.choice is not None:
         return way.time + asking
-    return max(way.time, rounds * device.compute.round_us * 1000) + asking
+    return max(way.time, waves * device.compute.wave_us * 1000) + asking
 
 
 def _resized(candidate: _Candidate, shape: Shape, configs: LaunchConfigs) -> list[Launch]:
