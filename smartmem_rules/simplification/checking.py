@@ -22,11 +22,15 @@ from smartmem_rules.simplification.encoding import INSIDE
 from smartmem_rules.simplification.files import ONE_FILE
 from smartmem_rules.simplification.in_place import read_in_place
 from smartmem_rules.simplification.report import Check
+from smartmem_rules.simplification.types import precisions_of
 
 RUNS = 3
 """Random inputs on which both models run."""
 TOLERANCES = {"float16": 2e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-9}
-"""The largest error relative to an output's largest magnitude, by its element type; all others have to be equal."""
+"""The largest error relative to an output's largest magnitude, by the least precise type that it was computed in.
+
+Outputs that are no floats have to be equal.
+"""
 _EXTENTS = (2, 3, 1, 4, 8, 16, 32, 64, 7)
 """Extents that symbolic dimensions are tried with, until the input takes them."""
 _REFERENCE = "ONNX Runtime"
@@ -49,13 +53,14 @@ class Checker:
     def __init__(self, path: Path, declared: onnx.ModelProto, bounds: Mapping[str, int]) -> None:
         """Args:
             path: the model's file.
-            declared: the model, for the types of its inputs.
+            declared: the model, for the types of its inputs and the precision of its outputs.
             bounds: for integer inputs how many values they can take, where that is known.
 
         Raises:
             CheckError: ONNX Runtime is not installed, or does not run the model.
         """
         self._path = path
+        self._precisions = precisions_of(declared)
         model = _Session(path)
         self._runs: list[tuple[Feeds, list[Array]]] = []
         reason = ""
@@ -109,7 +114,8 @@ class Checker:
         worst = 0.0
         for number, ((_, expected), found) in enumerate(zip(self._runs, results, strict=True)):
             for name, one, made in zip(self._names, expected, found, strict=True):
-                worst = max(worst, _error(name, one, made, number, name in varying))
+                where = f"the output {name!r}, run {number}"
+                worst = max(worst, _error(where, one, made, self._precisions.get(name, ""), name in varying))
         return Check(reference=_REFERENCE, runs=len(results), max_relative_error=worst, varying=varying)
 
 
@@ -142,9 +148,13 @@ class Checking:
         return self._made.result()
 
 
-def _error(name: str, expected: Any, found: Any, number: int, varies: bool) -> float:
+def tolerance_of(dtype: str, precision: str) -> float:
+    """The largest relative error of an output of type `dtype` whose way to it has floats of `precision`."""
+    return TOLERANCES.get(precision, TOLERANCES[dtype]) if dtype in TOLERANCES else 0.0
+
+
+def _error(where: str, expected: Any, found: Any, precision: str, varies: bool) -> float:
     """The error of an output, 0 where it varies; raises DifferentError if rounding does not explain it."""
-    where = f"the output {name!r}, run {number}"
     if not isinstance(expected, np.ndarray):  # sequences, optional values
         if not varies and not _is_same(expected, found):
             raise DifferentError(f"{where}: the values differ")
@@ -159,7 +169,7 @@ def _error(name: str, expected: Any, found: Any, number: int, varies: bool) -> f
             raise DifferentError(f"{where}: the values differ")
         return 0.0
     error, _ = compare(found, expected)
-    if not error <= TOLERANCES.get(expected.dtype.name, 0.0):
+    if not error <= tolerance_of(expected.dtype.name, precision):
         raise DifferentError(f"{where}: the relative error is {error:.2e}")
     return error
 

@@ -1,10 +1,10 @@
-"""The types of a model's tensors, by ONNX's shape inference on a copy without large data."""
+"""The types of a model's tensors and the precision of its outputs, by ONNX's shape inference without large data."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
 
 import onnx
 from onnx import shape_inference
@@ -16,6 +16,15 @@ Types: TypeAlias = Mapping[str, onnx.TypeProto]
 
 _DATA_KEPT = 1 << 12
 """Elements of the largest tensor whose values shape inference may see."""
+_PRECISIONS: Mapping[int, str] = {
+    onnx.TensorProto.BFLOAT16: "bfloat16",
+    onnx.TensorProto.FLOAT16: "float16",
+    onnx.TensorProto.FLOAT: "float32",
+    onnx.TensorProto.DOUBLE: "float64",
+}
+"""Types of floats, the least precise one first."""
+_STASH = "stash_type"
+"""The attribute of operators that compute statistics in a type of their own, whatever that of their operands is."""
 
 
 def skeleton_of(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -61,3 +70,54 @@ def is_usable(type_: onnx.TypeProto | None) -> bool:
     if tensor.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
         return False
     return dtype_name(tensor.elem_type) in ALL_DTYPES and all(dim.HasField("dim_value") for dim in tensor.shape.dim)
+
+
+def precisions_of(model: onnx.ModelProto) -> Mapping[str, str]:
+    """The least precise type of floats that anything is computed in on the way to each tensor of the main graph.
+
+    A `float32` that is cast from a `float16` has the digits of the latter. Tensors that no floats lead to are left out.
+    """
+    skeleton = skeleton_of(model)
+    types = types_of(skeleton)
+    opsets = {entry.domain: entry.version for entry in model.opset_import}
+    found = {name: dtype for name, type_ in types.items() if (dtype := _float_of(type_)) is not None}
+    for node in skeleton.graph.node:
+        read = {found[name] for name in _read_by(node) if name in found}
+        read |= {dtype for inner in _nodes_inside(node) if (dtype := _stash_of(inner, opsets)) is not None}
+        for name in node.output:
+            least = _least({*read, found.get(name)})
+            if least is not None:
+                found[name] = least
+    return found
+
+
+def _least(dtypes: set[str | None]) -> str | None:
+    return next((dtype for dtype in _PRECISIONS.values() if dtype in dtypes), None)
+
+
+def _float_of(type_: onnx.TypeProto) -> str | None:
+    return _PRECISIONS.get(type_.tensor_type.elem_type) if type_.HasField("tensor_type") else None
+
+
+def _nodes_inside(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
+    """A node and those of its bodies."""
+    yield node
+    for attribute in node.attribute:
+        for inner in attribute.g.node:
+            yield from _nodes_inside(inner)
+
+
+def _read_by(node: onnx.NodeProto) -> Iterator[str]:
+    for inner in _nodes_inside(node):
+        yield from inner.input
+
+
+def _stash_of(node: onnx.NodeProto, opsets: Mapping[str, int]) -> str | None:
+    try:
+        schema: Any = onnx.defs.get_schema(node.op_type, opsets.get(node.domain, 1), node.domain)
+    except onnx.defs.SchemaError:
+        return None
+    if _STASH not in schema.attributes:
+        return None
+    codes = [attribute.i for attribute in node.attribute if attribute.name == _STASH]
+    return _PRECISIONS.get(codes[0] if codes else onnx.TensorProto.FLOAT)

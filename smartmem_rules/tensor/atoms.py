@@ -124,7 +124,13 @@ class Lookup:
 
     @lazy
     def interval(self) -> tuple[int, int]:
+        if self._is_plain:
+            return min(self.table), max(self.table)
         return min(map(smallest, self.table)), max(map(largest, self.table))
+
+    @lazy
+    def _is_plain(self) -> bool:
+        return {int}.issuperset(map(type, self.table))
 
     @property
     def variables(self) -> frozenset[Var]:
@@ -136,7 +142,7 @@ class Lookup:
 
     @property
     def is_open(self) -> bool:
-        return any(map(is_symbolic, self.table)) or self.position.is_open
+        return (not self._is_plain and any(map(is_symbolic, self.table))) or self.position.is_open
 
     @property
     def sort_text(self) -> str:

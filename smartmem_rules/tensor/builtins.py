@@ -7,9 +7,13 @@ instantiated, indices over loop variables.  Each function takes values and gives
 from __future__ import annotations
 
 import math
+import operator
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from itertools import chain
+from typing import TypeGuard
 
 from smartmem_rules.tensor.atoms import Gathered
 from smartmem_rules.tensor.extents import is_symbolic
@@ -163,7 +167,13 @@ def as_list(value: Value) -> tuple[Value, ...]:
 
 
 def integers(value: Value) -> tuple[int, ...]:
-    return tuple(_integer(v) for v in as_list(value))
+    values = as_list(value)
+    return values if are_plain_integers(values) else tuple(map(_integer, values))
+
+
+def are_plain_integers(values: tuple[Value, ...]) -> TypeGuard[tuple[int, ...]]:
+    """Whether all values are integers, none of them an open extent or a truth value."""
+    return {int}.issuperset(map(type, values))
 
 
 def _wrap(value: Value, extent: Value) -> Value:
@@ -257,6 +267,11 @@ def _cumulative(items: Value) -> Value:
     return tuple(result)
 
 
+def _sum_of(items: Value) -> Value:
+    # `sum` itself rounds otherwise from Python 3.12 on
+    return reduce(operator.add, map(_number, as_list(items)), 0)
+
+
 def _product(items: Value) -> Value:
     return math.prod(_number(v) for v in as_list(items))
 
@@ -330,13 +345,13 @@ def _parts(text: Value, separator: Value) -> Value:
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "rank": lambda s: len(as_list(s)),
     "prod": _product,
-    "sum_of": lambda s: sum(_number(v) for v in as_list(s)),
+    "sum_of": _sum_of,
     "range": _range,
     "ones": lambda n: (1,) * _length(n),
     "zeros": lambda n: (0,) * _length(n),
     "full": lambda n, v: (v,) * _length(n),
     "reverse": lambda s: tuple(reversed(as_list(s))),
-    "concat": lambda *lists: tuple(v for s in lists for v in as_list(s)),
+    "concat": lambda *lists: tuple(chain.from_iterable(map(as_list, lists))),
     "take": lambda s, axes: tuple(as_list(s)[a] for a in integers(axes)),
     "drop": lambda s, axes: tuple(v for i, v in enumerate(as_list(s)) if i not in integers(axes)),
     "put": _put,

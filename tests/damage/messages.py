@@ -46,6 +46,8 @@ def _all_places(message: Message) -> list[tuple[Message, FieldDescriptor]]:
 
 def _field(model: onnx.ModelProto, donor: onnx.ModelProto, draw: random.Random) -> None:
     places = _all_places(model)
+    if not places:  # earlier changes took every field away
+        return
     holder, field = draw.choice(places)
     if draw.randrange(8) == 0:
         holder.ClearField(field.name)

@@ -9,10 +9,11 @@ import pytest
 from smartmem_rules.fuzzing.case import Case
 from smartmem_rules.fuzzing.sources.by_name import SOURCES
 from smartmem_rules.runtime.feeds import compare
-from smartmem_rules.simplification.checking import TOLERANCES
+from smartmem_rules.simplification.checking import tolerance_of
 from smartmem_rules.simplification.options import Options
 from smartmem_rules.simplification.region import NothingToDo
 from smartmem_rules.simplification.simplifying import seen_by_rules, simplified
+from smartmem_rules.simplification.types import precisions_of
 from tests.simplification.models import run
 
 SAMPLE = 6
@@ -46,12 +47,13 @@ def differences(case: Case, made: onnx.ModelProto, feeds: dict[str, np.ndarray],
     """The outputs that differ; with `finite` only those whose numbers are finite are compared."""
     found = []
     names = [value.name for value in case.model.graph.output]
+    precisions = precisions_of(case.model)
     for name, wanted, got in zip(names, run(case.model, feeds), run(made, feeds), strict=True):
         if (wanted.dtype, wanted.shape) != (got.dtype, got.shape):
             found.append(f"{name}: {got.dtype}{got.shape} in place of {wanted.dtype}{wanted.shape}")
         elif finite and wanted.dtype.kind == "f" and not np.isfinite(wanted.astype(np.float64)).all():
             continue
-        elif not (error := compare(got, wanted)[0]) <= TOLERANCES.get(wanted.dtype.name, 0.0):
+        elif not (error := compare(got, wanted)[0]) <= tolerance_of(wanted.dtype.name, precisions.get(name, "")):
             found.append(f"{name}: relative error {error}")
     return found
 

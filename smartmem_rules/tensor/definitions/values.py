@@ -24,6 +24,7 @@ from smartmem_rules.tensor.builtins import (
     plain,
     spread,
 )
+from smartmem_rules.tensor.definitions.columns import MANY, list_by_arrays
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, TensorType, compare, logic
 from smartmem_rules.tensor.index import Index, as_index
 from smartmem_rules.tensor.ranges import agree, same
@@ -289,6 +290,11 @@ def _reduction(expr: ast.Reduction, scope: Scope) -> Value:
 
 
 def _comprehension(expr: ast.Comprehension, scope: Scope) -> Value:
+    if len(expr.binders) == 1 and expr.condition is None:
+        members = _members(expr.binders[0].bound, scope)
+        found = list_by_arrays(expr, members, scope, _evaluate) if len(members) >= MANY else None
+        if found is not None:
+            return found
     scopes = [scope]
     for binder in expr.binders:
         scopes = [
