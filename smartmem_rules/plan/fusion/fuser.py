@@ -197,13 +197,15 @@ class Fuser(Feeding):
 
     def _repeated(self, group: Group, tensor: str, readers: Sequence[tuple[Group, FeedBlock]]) -> int:
         """The scalar operations that are repeated where all readers compute a group's elements themselves."""
-        cost = 0 if group_moves_only(group) else sum(operations(m.equation.body) for m in group.members)
         computed = 0
         for reader, rule in readers:
             once = group.form != "pointwise"
             uses = self._uses_in(tensor, reader)
             computed += max(evaluations(u.equation, tensor, reader, once) for u in uses) * _times(reader, rule)
-        return cost * max(0, computed - largest(self.definition[tensor].equation.type.elements))
+        again = computed - largest(self.definition[tensor].equation.type.elements)
+        if again <= 0 or group_moves_only(group):
+            return 0
+        return again * sum(operations(m.equation.body) for m in group.members)
 
     def _refuse_inline(
         self, group: Group, readers: Sequence[Group], rules: Sequence[FeedBlock], repeated: int, elements: int
