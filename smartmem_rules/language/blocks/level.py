@@ -44,8 +44,8 @@ class Level(BlockRecord):
         240,
     )
     most_terms: int = whole(
-        "operations and reads of that expression, in which a value that is read twice is written twice, above which the "
-        "same holds",
+        "operations and reads of that expression above which the same holds: a value that is read twice is written "
+        "twice",
         1024,
     )
     half_margin: float = real("how much larger than in the calibration run values in float16 may become", 4.0)
