@@ -174,3 +174,16 @@ def test_sums_of_integers_round_as_those_of_onnxruntime(kind: str) -> None:
         session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
         actual = smartmem_rules.optimize(model, device="pocl").run({"a": a, "b": b})["y"]
         np.testing.assert_array_equal(actual, session.run(None, {"a": a, "b": b})[0])
+
+
+def test_a_batch_may_be_open() -> None:
+    random = np.random.default_rng(2)
+    made = Quantized("uint8", random)
+    model = made.model((2, 8, 14, 14), block(made, 0, biased=True))
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+    plan = smartmem_rules.optimize(model, device="pocl", dims={"n": (1, 4)})
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for count in (1, 3):
+        x = random.standard_normal((count, 8, 14, 14)).astype(np.float32)
+        (actual,) = plan.run({"x": x}).values()
+        np.testing.assert_array_equal(actual, session.run(None, {"x": x})[0])
