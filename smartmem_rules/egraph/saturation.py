@@ -74,7 +74,9 @@ def saturate(
     """
     started = time.perf_counter()
     phases = one_by_one(rulesets)
-    host = Host(base=base, instances=Instances(base))
+    # what the importer instantiated is what it is
+    known = graph.instances
+    host = Host(base=base, instances=Instances(base) if known is None or known.base is not base else known)
     with (
         host,
         TemporaryDirectory(prefix="smartmem-") as folder,

@@ -45,6 +45,7 @@ from smartmem_rules.graph.wellformed import check_model
 from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value
 from smartmem_rules.language.syntax import Keep
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.kept import Constant, KeepRules, keeping_rule
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported
@@ -135,7 +136,8 @@ class _Import:
         self.opset = versions.get(DEFAULT_DOMAIN, NEWEST_OLD_OPSET + 1)
         if self.opset < BROADCAST_BY_RULE:
             versions[DEFAULT_DOMAIN] = BROADCAST_BY_RULE  # its nodes are brought into that form
-        self.matcher = Matcher(base, {DEFAULT_DOMAIN: onnx.defs.onnx_opset_version(), **versions, DOMAIN: 1})
+        versions = {DEFAULT_DOMAIN: onnx.defs.onnx_opset_version(), **versions, DOMAIN: 1}
+        self.matcher = Matcher(base, versions, Instances(base))
         self.folding = Folding()
         self.failures = Failures()
         self.missing: set[str] = set()
@@ -174,7 +176,7 @@ class _Import:
         if any(RUN_NUMBER in node.operands for node in kept):
             given.append(RUN_NUMBER)
         made = self._graph(kept, given, outputs, counts)
-        return replace(made, sizes=sizes, dimensions=self.dimensions)
+        return replace(made, sizes=sizes, dimensions=self.dimensions, instances=self.matcher.instances)
 
     def _refuse_lists(self, outputs: Sequence[str]) -> None:
         found = [repr(name) for name in outputs if name in self.lists.members or name in self.lists.absent]

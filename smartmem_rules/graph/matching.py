@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from smartmem_rules.graph.shapes import holds_extents
 from smartmem_rules.graph.weights import Values
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.fixes import did_you_mean
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.classify import moves_only
 from smartmem_rules.tensor.expr import TensorType, tensors_read
@@ -34,6 +36,10 @@ class NeedsConstant(Unsupported):
     def __init__(self, message: str, tensors: Collection[str]) -> None:
         super().__init__(message)
         self.tensors = frozenset(tensors)
+
+
+class NotImported(Unsupported):
+    """A node reads what another node gives that cannot be imported, whose own reason is the one that counts."""
 
 
 class Scope(Protocol):
@@ -75,6 +81,8 @@ class Matcher:
 
     base: Definitions
     opsets: Mapping[str, int]
+    instances: Instances
+    """Takes in what nodes are, so that rules need not compute it again."""
     _overloads: dict[tuple[str, str], list[ast.Operator]] = field(init=False)
     _cache: dict[tuple[object, ...], _Prepared | str] = field(default_factory=dict)
 
@@ -103,12 +111,15 @@ class Matcher:
         attributes = {attribute.name: raw_attribute(attribute) for attribute in node.attribute}
         reasons: list[str] = []
         unknown: set[str] = set()
+        refused: list[ast.Operator] = []
         for operator in candidates:
             try:
                 variadic = any(output.index is not None for output in operator.outputs)
                 wanted = len(node.output) if variadic else needed
-                return self._attempt(operator, operands, attributes, wanted, scope)
+                return self._attempt(operator, operands, attributes, wanted, scope, refused)
             except Unsupported as reason:
+                if not isinstance(reason, NeedsConstant):
+                    refused.append(operator)
                 if str(reason) not in reasons:
                     reasons.append(str(reason))
                 if isinstance(reason, NeedsConstant):
@@ -149,13 +160,17 @@ class Matcher:
         raw: Mapping[str, Raw],
         wanted: int,
         scope: Scope,
+        refused: Collection[ast.Operator],
     ) -> Match:
+        """The node as an instance of one overload; `refused` are those tried before."""
         operands, given = split_operands(operator, actuals, raw, scope)
         types = tuple(None if name is None else scope.types[name] for name in operands)
         key = (id(operator), types, tuple(sorted(given.items())), wanted)
         prepared = self._cache.get(key)
         if prepared is None:
             prepared = self._cache[key] = self._prepare(operator, types, given, wanted)
+            if isinstance(prepared, _Prepared) and self._is_first(operator, refused):
+                self.instances.put(types, prepared.attributes, wanted, prepared.instance)
         if isinstance(prepared, str):
             raise Unsupported(prepared)
         return Match(
@@ -177,6 +192,12 @@ class Matcher:
         attributes = {name: instance.values.get(name) for name in compile_time_names(operator)} | dict(given)
         known: dict[str, Value] = {name: value for name, value in attributes.items() if value is not None}
         return _Prepared(instance, known, all(moves_only(e.body) for e in instance.equations), reads)
+
+    def _is_first(self, operator: ast.Operator, refused: Collection[ast.Operator]) -> bool:
+        """Whether the rule base, asked without the model's opset, gives the same overload: all before it refused."""
+        tried = {id(one) for one in refused}
+        before = takewhile(lambda one: one is not operator, self.base.operators[operator.name])
+        return all(id(one) in tried for one in before)
 
 
 def compile_time_names(operator: ast.Operator) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from smartmem_rules.graph.errors import GraphError as GraphError
 from smartmem_rules.graph.printer import graph_text, node_text
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, TensorType
 from smartmem_rules.tensor.extents import Dimension
@@ -68,6 +69,8 @@ class Graph:
     """The dimensions for a range of which the graph stands."""
     data_files: tuple[str, ...] = ()
     """The files in the folder of the ONNX model that hold weights."""
+    instances: Instances | None = field(default=None, compare=False, repr=False)
+    """What its nodes are, of the rule base by which it was imported."""
 
     def __str__(self) -> str:
         return graph_text(self)

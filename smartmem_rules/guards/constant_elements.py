@@ -61,14 +61,19 @@ def uniform_value(array: Array) -> float | None:
 
 def at_each_place(expr: ast.Reduction, scope: Scope, arrays: Mapping[str, Array]) -> Array | None:
     """Where the body of a loop holds, row-major; None where the loop is no `all` over what can be computed."""
+    return values_at_each_place(expr, scope, arrays) if expr.kind == "all" else None
+
+
+def values_at_each_place(expr: ast.Reduction, scope: Scope, arrays: Mapping[str, Array]) -> Array | None:
+    """What the body of a loop is at each of its places, row-major; None where it cannot be computed."""
     try:
         body, variables = Elements(FreshNames()).build(expr, scope, "float32"), tuple[Var, ...]()
         if isinstance(body, Reduce):
             variables, body = body.variables, body.body
         shape = tuple(var.extent for var in variables)
-        if expr.kind != "all" or not set(tensors_read(body)) <= set(arrays):
+        if not set(tensors_read(body)) <= set(arrays):
             return None
-        equation = Equation(_RESULT, variables, body, TensorType("bool", shape))
+        equation = Equation(_RESULT, variables, body, TensorType(body.dtype, shape))
         return evaluate_equations((equation,), dict(arrays))[_RESULT].reshape(-1)
     except (DefinitionError, Unsupported, OutsideError, InterpretError):
         return None

@@ -15,6 +15,12 @@ def attribute_key(attributes: Mapping[str, object]) -> str:
     return "; ".join(f"{name}={attributes[name]!r}" for name in sorted(attributes))
 
 
+def _key(
+    operator: str, operands: Sequence[TensorType | None], attributes: Mapping[str, Value], outputs: int
+) -> tuple[object, ...]:
+    return operator, tuple(operands), attribute_key(attributes), outputs
+
+
 class Instances:
     """A cache of `tensor.instantiate.instantiate` for one rule base."""
 
@@ -30,7 +36,7 @@ class Instances:
         Raises:
             Unsupported: no overload accepts the operands, or its definition fails on them.
         """
-        key = (operator, tuple(operands), attribute_key(attributes), outputs)
+        key = _key(operator, operands, attributes, outputs)
         found = self._known.get(key)
         if found is None:
             try:
@@ -43,3 +49,9 @@ class Instances:
         if isinstance(found, Unsupported):
             raise found
         return found
+
+    def put(
+        self, operands: Sequence[TensorType | None], attributes: Mapping[str, Value], outputs: int, instance: Instance
+    ) -> None:
+        """Take in what `get` would give: an instance of the first overload that accepts the operands."""
+        self._known[_key(instance.operator.name, operands, attributes, outputs)] = instance

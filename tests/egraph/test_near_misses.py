@@ -38,7 +38,32 @@ HALVES = np.float16
 REDUCTIONS = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd")
 LAST: Spec = {"x": (2, 6, 4, 6), "Reshape": {"shape": (2, 6, 4, 6)}}
 """As many places along the last axis as channels."""
+PER_TENSOR = (
+    '(contains(["int8", "uint8"], dtype(z{0})) and dtype({0}) == dtype(z{0}) and constant(z{0}) and '
+    'prod(shape(z{0})) == 1 and (constant(s{0}) and dtype(s{0}) == "float32" and all(*i < shape(s{0})) '
+    "(s{0}[*i] >= 1e-12 and s{0}[*i] <= 1000000000000.0))) and prod(shape(s{0})) == 1"
+)
+OUTPUT = PER_TENSOR.format("y").replace("dtype(y)", "dtype(zy)")
+PER_PLACE = (
+    '(contains(["int8", "uint8"], dtype({0})) and constant(z{0}) and (constant(s{0}) and dtype(s{0}) == "float32" and '
+    "all(*i < shape(s{0})) (s{0}[*i] >= 1e-12 and s{0}[*i] <= 1000000000000.0))) and (prod(shape(s{0})) == 1 or "
+    "shape(s{0}) == [extent({0}, {1})] and wrap(p, rank({0})) == wrap({1}, rank({0}))) and shape(z{0}) == shape(s{0})"
+)
+BIAS = (
+    '((dtype({0}) == "int32" and rank({0}) == 1 and (constant(s{0}) and dtype(s{0}) == "float32" and '
+    "all(*i < shape(s{0})) (s{0}[*i] >= 1e-12 and s{0}[*i] <= 1000000000000.0))) and shape(s{0}) == shape(s{2}) and "
+    "(q == 0 or prod(shape(s{0})) == 1) and constant(z{0}) and all(*i < shape(z{0})) (z{0}[*i] == 0)) and "
+    "all(*i < shape(s{0})) (abs(s{0}[*i] - value(s{1}) * s{2}[*i]) <= 1e-06 * s{0}[*i])"
+)
 CRAFTED: dict[tuple[str, str], Spec] = {
+    ("biased_convolution_of_integers", OUTPUT): {"zy": ()},
+    ("biased_convolution_of_integers", BIAS.format("b", "x", "w")): {"sb": random(5)},
+    ("gemm_of_integers", OUTPUT): {"zy": ()},
+    ("gemm_of_integers", BIAS.format("c", "a", "b")): {"sc": random(6)},
+    ("biased_convolution_of_integers", PER_PLACE.format("w", "0")): {"zw": (5,)},
+    ("gemm_of_integers", PER_PLACE.format("b", "if u == 0 then 1 else 0")): {"zb": (6,)},
+    ("biased_convolution_of_integers", PER_TENSOR.format("x")): {"zx": ()},
+    ("gemm_of_integers", PER_TENSOR.format("a")): {"za": ()},
     ("batch_normalization_as_scale_and_bias", "dtype(m) == dtype(x)"): {
         "m": random(3).astype(HALVES), "v": random(3).astype(HALVES),
     },

@@ -46,7 +46,46 @@ ATTENTION = {"q": X, "k": (2, 3, 4, 5), "c": number(0.25)}
 SLICES = {"a": 2, "p": (2,), "u": (2,), "q": (1,), "v": None}
 ONE = {"x": (2, 1, 4), "a": (1,), "k": 0, "n": 0}
 
+BYTES = {"dtype": "uint8", "s": number(0.25), "z": np.array(3, np.uint8)}
+SUM = {f"s{name}": number(scale) for name, scale in (("a", 0.25), ("b", 0.5), ("x", 0.25), ("y", 0.125))}
+SUM |= {f"z{name}": np.array(zero, np.uint8) for name, zero in (("a", 2), ("b", 1), ("x", 3), ("y", 100))}
+SUM |= {"dtype": "uint8"}
+WEIGHTS = SUM | {
+    "w": np.arange(135, dtype=np.uint8).reshape(5, 3, 3, 3),
+    "sw": random(5), "zw": np.full(5, 60, np.uint8), "@c": {"pads": (1, 1, 1, 1)}, "p": 0, "q": 0,
+}  # fmt: skip
+"""Operands of QLinear operators; what lies between dequantized and quantized tensors is in steps of an eighth."""
+
 SPECS: dict[str, dict[str, Any]] = {
+    "on_integers.Reshape": BYTES | {"@m": {"shape": (6, 16)}},
+    "on_integers.Transpose": BYTES | {"@m": {"perm": (0, 2, 3, 1)}},
+    "on_integers.Squeeze": BYTES | {"x": (2, 1, 4), "@m": {"axes": (1,)}},
+    "on_integers.Unsqueeze": BYTES | {"@m": {"axes": (1,)}},
+    "on_integers.Flatten": BYTES | {"@m": {"axis": 2}},
+    "on_integers.Slice": BYTES | {"@m": {"starts": (1,), "ends": (3,), "axes": (2,)}},
+    "on_integers.Expand": BYTES | {"@m": {"shape": (3, 2, 3, 4, 4)}},
+    "on_integers.DepthToSpace": BYTES | {"x": (2, 4, 4, 4), "@m": {"blocksize": 2}},
+    "on_integers.SpaceToDepth": BYTES | {"@m": {"blocksize": 2}},
+    "on_integers.MaxPool": BYTES | {"@m": {"kernel_shape": (2, 2)}},
+    "quantized_again": BYTES,
+    "product_of_integers": SUM | {"b": (4, 6), "p": 1},
+    "convolution_of_integers": WEIGHTS,
+    "biased_convolution_of_integers": WEIGHTS | {
+        "b": np.arange(5, dtype=np.int32), "sb": random(5) * np.float32(0.25), "zb": np.zeros(5, np.int32),
+    },
+    "gemm_of_integers": SUM | {
+        "a": (3, 4), "b": (4, 6), "p": 1, "q": 0, "t": 0, "u": 0,
+        "c": np.arange(6, dtype=np.int32), "sc": np.full(6, 0.125, np.float32), "zc": np.zeros(6, np.int32),
+        "sb": np.full(6, 0.5, np.float32), "zb": np.ones(6, np.uint8),
+    },
+    "unbiased_gemm_of_integers": SUM | {
+        "a": (3, 4), "b": (4, 6), "p": 1, "t": 0, "u": 0,
+        "sb": np.full(6, 0.5, np.float32), "zb": np.ones(6, np.uint8),
+    },
+    "sum_of_integers": SUM,
+    "elementwise_product_of_integers": SUM,
+    "softmax_of_integers": SUM | {"a": -1, "sy": number(1 / 256)},
+    "mean_of_integers": SUM,
     "concat_of_one": {"Concat": {"axis": 1}},
     "concat_of_consecutive_slices": SLICES | {"s": (0,), "e": (3,), "t": (3,), "f": (9**18,)},
     "cyclic_shift": SLICES | {"s": (-1,), "e": (9**18,), "t": (0,), "f": (-1,)},

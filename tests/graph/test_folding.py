@@ -54,6 +54,8 @@ def test_published_cases_of_constants() -> None:
             continue
         if any(_draws(node.op_type) for node in case.model.graph.node):
             continue
+        if any(node.operator in rules().deferred for node in graph.nodes):  # weights of 8 bits, which the plan computes
+            continue
         try:
             assert not graph.nodes, "it is not computed at import"
             for output, array in expected.items():

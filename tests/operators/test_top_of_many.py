@@ -1,4 +1,4 @@
-"""TopK of few elements among many: blocks, ties, NaN and infinities, along any axis, exactly."""
+"""TopK among many elements: blocks, ties, NaN and infinities, along any axis, exactly."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ def _places(x: np.ndarray, axis: int, k: int, largest: int) -> np.ndarray:
         ((2048,), 0, 1, np.float32),
         ((2047,), 0, 3, np.float32),  # too few for blocks
         ((3, 5001), 1, 7, np.float32),
+        ((2, 1026), 1, 1025, np.float32),
+        ((9000,), 0, 9000, np.float32),
+        ((3, 3000), 1, 40, np.int64),
         ((2100, 3), 0, 65, np.int32),
         ((2, 8400), -1, 200, np.float16),
         ((1, 140_000), 1, 5, np.float64),
@@ -58,3 +61,31 @@ def test_two_elements_of_the_last_block_are_candidates() -> None:
     x = np.arange(2049, dtype=np.float32)
     found = optimize(_model(x, 0, 9, 1)).run({"x": x})
     np.testing.assert_array_equal(found["i"], np.arange(2048, 2039, -1))
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize(
+    ("dtype", "k"),
+    [(np.float32, 131), (np.float16, 131), (np.int8, 7), (np.uint16, 131), (np.int32, 131), (np.uint32, 131)],
+)
+def test_ends_of_the_range_and_equal_elements_keep_their_order(dtype: type, k: int, largest: int) -> None:
+    """Keys of elements: all are different, and none is that of no element."""
+    if np.dtype(dtype).kind == "f":
+        info = np.finfo(dtype)
+        ends = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, info.max, info.min, info.tiny, -info.tiny]
+    else:
+        ends = [np.iinfo(dtype).min, np.iinfo(dtype).max, 0, 1]
+    x = np.random.default_rng(k).choice(np.array(ends, dtype), (2, 131))
+    found = optimize(_model(x, 1, k, largest)).run({"x": x})
+    places = _places(x, 1, k, largest)
+    np.testing.assert_array_equal(found["i"], places)
+    np.testing.assert_array_equal(found["v"], np.take_along_axis(x, places, 1))
+
+
+def test_of_an_open_extent_another_overload_may_be_the_first_that_fits() -> None:
+    """Whether there are elements enough for blocks depends on the extent: then all are compared with all."""
+    x = np.random.default_rng(3).standard_normal((2, 700)).astype(np.float32)
+    model = _model(x, 1, 5, 1)
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "n"
+    found = optimize(model, dims={"n": (30, 5000)}).run({"x": x})
+    np.testing.assert_array_equal(found["i"], _places(x, 1, 5, 1))

@@ -86,6 +86,31 @@ def test_convolutions_are_those_of_onnxruntime(
     np.testing.assert_array_equal(plan.run({"x": x})["y"], expected)
 
 
+def test_a_quantized_model_is_one_of_integers() -> None:
+    """Dequantized weights, a bias, and a quantizer behind the product: sums are exact, and rounded once."""
+    random = np.random.default_rng(3)
+    x = random.standard_normal((9, 40)).astype(np.float32)
+    scales = random.uniform(0.001, 0.01, 24).astype(np.float32)
+    constants: dict[str, Array] = {
+        "sx": np.float32(0.03), "zx": np.array(128, np.uint8), "sy": np.float32(0.05), "zy": np.array(99, np.uint8),
+        "w": drawn(random, "int8", (40, 24)), "sw": scales, "zw": np.zeros(24, np.int8),
+        "b": random.integers(-900, 900, 24).astype(np.int32), "sb": scales * np.float32(0.03),
+        "zb": np.zeros(24, np.int32),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "sx", "zx"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "sx", "zx"], ["xd"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["wd"], axis=1),
+        helper.make_node("DequantizeLinear", ["b", "sb", "zb"], ["bd"], axis=0),
+        helper.make_node("Gemm", ["xd", "wd", "bd"], ["g"], alpha=1.0, beta=1.0),
+        helper.make_node("QuantizeLinear", ["g", "sy", "zy"], ["y"]),
+    ]
+    written = model(nodes, {"x": x}, constants, "y", TensorProto.UINT8)
+    plan = smartmem_rules.optimize(written, device="pocl")
+    session = onnxruntime.InferenceSession(written.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(plan.run({"x": x})["y"], session.run(None, {"x": x})[0])
+
+
 def test_packed_bytes_have_a_sign() -> None:
     elements = np.array([[[0, 255], [3, 4], [5, 6]]], np.uint8)
     packed = packed_bytes(elements, np.array([[100, 7]]), 4)

@@ -10,6 +10,7 @@ from smartmem_rules.egraph.matching import queries
 from smartmem_rules.egraph.model import Meta
 from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, run_time_arguments
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
@@ -19,13 +20,14 @@ from smartmem_rules.verification.instances.case import DTYPES, Case, Choices, No
 from smartmem_rules.verification.instances.constants import choose_constants, choose_elements
 from smartmem_rules.verification.instances.draws import (
     Extents,
+    Shape,
     bind_extents,
     divisible_extents,
     dtypes_of,
-    formals_of,
 )
 from smartmem_rules.verification.instances.guard_scope import Seen, complete_scope
-from smartmem_rules.verification.instances.roles import AXES, operator_roles
+from smartmem_rules.verification.instances.roles import operator_roles
+from smartmem_rules.verification.instances.signature import Operands, Signature, names_an_axis_twice, signatures
 from smartmem_rules.verification.semantics.terms import (
     Application,
     Leaf,
@@ -83,12 +85,13 @@ class Assembly:
         constants, uniform = choose_constants(self.leaves, self.search.hints, self.choose, self.random)
         given = choose_elements(
             {name: self.leaves[name] for name in constants}, uniform, self.search.rule.guards, self.search.hints,
-            lambda: self._partial_scope({}, self.values), self.choose, self.random,
+            lambda: self._partial_scope({}, self.values, uniform), self.choose, self.random, self.search.aims,
         )  # fmt: skip
         self._complete_scope(constants, uniform, left.type.dtype)
         case = Case(left, None, self.scope, self.choices, constants, uniform, given, slots=self.slots)
         self.scope.elements = over_elements(given.get)
-        for guard in self.search.rule.guards:
+        guards = self.search.rule.guards
+        for guard in conjuncts(*guards) if self.search.aims else guards:
             try:
                 holds = truth(guard, self.scope)
             except (DefinitionError, Unsupported):
@@ -123,13 +126,14 @@ class Assembly:
 
     # --- the left side ---
 
-    def _term(self, pattern: ast.Pattern, path: str, dtype: str) -> Term | None:
+    def _term(self, pattern: ast.Pattern, path: str, dtype: str, wanted: Shape | None = None) -> Term | None:
         assert isinstance(pattern, ast.PatternOperator)
         arguments = run_time_arguments(pattern)
         operands: dict[int, Term | None] = {}
         for place, argument in enumerate(arguments):
             if isinstance(argument, ast.PatternOperator):
-                operands[place] = self._term(argument, f"{path}.{place}", dtype)
+                shape = self._shape_wanted(pattern, path, place, operands, wanted)
+                operands[place] = self._term(argument, f"{path}.{place}", dtype, shape)
             elif is_absent(argument):
                 operands[place] = None
             elif isinstance(argument, ast.PatternVariable) and argument.name in self.leaves:
@@ -141,23 +145,34 @@ class Assembly:
                 count += 1
         elif pattern.variadic is not None:
             count += self.choose(f"members:{pattern.variadic}", lambda: self.random.choice((1, 2, 3)))
-        return self._apply(pattern, path, dtype, operands, count)
+        return self._apply(pattern, path, dtype, operands, count, wanted)
+
+    def _shape_wanted(
+        self, pattern: ast.PatternOperator, path: str, place: int, operands: Operands, wanted: Shape | None
+    ) -> Shape | None:
+        """The only shape that an operand may have beside those before it, where instances are hard to find."""
+        if not self.search.aims or pattern.variadic is not None:
+            return None
+        signature = self._signature(pattern, path, len(run_time_arguments(pattern)))
+        return signature.only_shape(place, signature.known(operands, wanted))
+
+    def _signature(self, pattern: ast.PatternOperator, path: str, count: int) -> Signature:
+        overloads = self.search.instances.base.operators.get(pattern.operator, ())
+        found = signatures(overloads, pattern.operator, count)
+        number: int = self.choose(f"overload:{path}", lambda: self.random.randrange(len(found)))
+        return found[number % len(found)]
 
     def _apply(
-        self, pattern: ast.PatternOperator, path: str, dtype: str, operands: dict[int, Term | None], count: int
+        self,
+        pattern: ast.PatternOperator,
+        path: str,
+        dtype: str,
+        operands: dict[int, Term | None],
+        count: int,
+        wanted: Shape | None,
     ) -> Term:
-        overloads = [
-            o
-            for o in self.search.instances.base.operators.get(pattern.operator, ())
-            if formals_of(o, count) is not None
-        ]
-        if not overloads:
-            raise NoInstance(f"{pattern.operator} takes no {count} operands")
-        overload = overloads[
-            self.choose(f"overload:{path}", lambda: self.random.randrange(len(overloads))) % len(overloads)
-        ]
-        formals = formals_of(overload, count) or []
-        outputs = self._outputs(pattern, path, overload)
+        signature = self._signature(pattern, path, count)
+        outputs = self._outputs(pattern, path, signature.overload)
         before = set(self.choices)
         reason = ""
         for attempt in range(LOCAL_TRIES):
@@ -172,7 +187,7 @@ class Assembly:
                     ]:
                         self.choices.pop(slot, None)
             try:
-                return self._try(pattern, path, dtype, overload, formals, dict(operands), outputs)
+                return self._try(pattern, path, dtype, signature, dict(operands), outputs, wanted)
             except (Unsupported, DefinitionError) as refusal:
                 reason = str(refusal)
         raise NoInstance(reason)
@@ -198,30 +213,29 @@ class Assembly:
         pattern: ast.PatternOperator,
         path: str,
         dtype: str,
-        overload: ast.Operator,
-        formals: list[ast.Input],
+        signature: Signature,
         operands: dict[int, Term | None],
         outputs: int,
+        wanted: Shape | None,
     ) -> Term:
-        known: Extents = {}
+        overload, formals = signature.overload, signature.formals
+        known = signature.known(operands, wanted)
         fresh: dict[str, Leaf] = {}
-        for place, formal in enumerate(formals):
-            operand = operands.get(place)
-            if operand is not None:
-                bind_extents(formal, operand.type.shape, known)
         arguments = run_time_arguments(pattern)
         members: list[Term] = []
         for place, formal in enumerate(formals):
             if place in operands:
                 continue
-            leaf = self._leaf(arguments, place, pattern, path, formal, overload, known, dtype, fresh)
+            bound = signature.bound_type(formal, operands) if self.search.aims else None
+            only = signature.only_shape(place, known) if self.search.aims else None
+            leaf = self._leaf(arguments, place, pattern, path, formal, overload, known, dtype, fresh, only, bound)
             operands[place] = leaf
             if place >= len(arguments):
                 members.append(leaf)
         ordered = [operands.get(place) for place in range(len(formals))]
         values = dict(self.values)
         given = self._attributes(pattern, path, overload, ordered, known, values, outputs, fresh)
-        if self._names_an_axis_twice(overload, given, ordered):
+        if names_an_axis_twice(overload, given, ordered, self.search.instances.base.functions):
             raise Unsupported("a list of axes names one of them twice")
         for axis, divisor in divisible_extents(overload, {**known, **given}, self.scope):
             self._make_divisible(axis, divisor, formals, ordered, fresh)
@@ -242,18 +256,6 @@ class Assembly:
         if pattern.variadic is not None:
             self.members.setdefault(pattern.variadic, tuple(members))
         return term
-
-    def _names_an_axis_twice(
-        self, overload: ast.Operator, given: dict[str, Value], operands: list[Term | None]
-    ) -> bool:
-        """Whether a list of axes, drawn for other operands, counts one axis from the front and from the end."""
-        rank = max((len(o.type.shape) for o in operands if o is not None), default=0)
-        roles = operator_roles(overload, self.search.instances.base.functions)
-        lists = [value for name, value in given.items() if name in roles and roles[name].use == AXES]
-        return any(
-            isinstance(axes, tuple) and len({a + rank if isinstance(a, int) and a < 0 else a for a in axes}) < len(axes)
-            for axes in lists
-        )
 
     def _make_divisible(
         self, extent: str, divisor: int, formals: list[ast.Input], operands: list[Term | None], fresh: dict[str, Leaf]
@@ -283,6 +285,8 @@ class Assembly:
         known: Extents,
         dtype: str,
         fresh: dict[str, Leaf],
+        only: Shape | None,
+        bound: str | None,
     ) -> Leaf:
         number: int | float | None = None
         name = f"{pattern.variadic}{place - len(arguments)}"
@@ -296,24 +300,39 @@ class Assembly:
         if name in fresh:
             return fresh[name]
         seen = [leaf.type.shape for leaf in (*self.leaves.values(), *fresh.values())]
-        if number is not None:
+        if only is None and self.search.aims:
+            placed, drawn = {**self.leaves, **fresh}, self.choices.get(f"shape:{name}")
+            only = self.search.wishes.only_shape(name, placed, drawn, self.random)
+        if only is not None:
+            shape = self.choices[f"shape:{name}"] = only
+        elif number is not None:
             shape = self.choose(f"shape:{name}", lambda: self._number_shape(formal, known, seen))
         else:
-            shape = self.choose(f"shape:{name}", lambda: self.search.draws.shape(formal, known, seen))
+            shape = self.choose(f"shape:{name}", lambda: self._leaf_shape(name, formal, known, seen))
         bind_extents(formal, shape, known)
         allowed = dtypes_of(overload, formal)
         if number is not None:
             allowed = tuple(d for d in allowed if representable(number, d))
             if not allowed:
                 raise Unsupported(f"{number} is no value of this type")
+        preferred = bound or self._leaf_type(name, dtype, allowed)
+        leaf = fresh[name] = Leaf(name, TensorType(preferred, tuple(shape)), number)
+        return leaf
+
+    def _leaf_shape(self, name: str, formal: ast.Input, known: Extents, seen: list[Shape]) -> Shape:
+        if not self.search.aims:
+            return self.search.draws.shape(formal, known, seen)
+        return self.search.wishes.of_its_rank(name, lambda: self.search.draws.shape(formal, dict(known), seen))
+
+    def _leaf_type(self, name: str, dtype: str, allowed: tuple[str, ...]) -> str:
+        named = [w for w in self.search.wishes.types.get(name, ()) if w in allowed] if self.search.aims else []
+        if named:
+            return str(self.choose(f"dtype:{name}", lambda: self.random.choice(named)))
         preferred = dtype if dtype in allowed else next((d for d in DTYPES if d in allowed), allowed[0])
         if preferred in ("float32", "int32") and self.random.random() < 0.04:
             other = self.random.choice([d for d in DTYPES if d in allowed])
-            preferred = self.choose(f"dtype:{name}", lambda: other)
-        else:
-            preferred = self.choices.get(f"dtype:{name}", preferred)
-        leaf = fresh[name] = Leaf(name, TensorType(preferred, tuple(shape)), number)
-        return leaf
+            return str(self.choose(f"dtype:{name}", lambda: other))
+        return str(self.choices.get(f"dtype:{name}", preferred))
 
     def _number_shape(self, formal: ast.Input, known: Extents, seen: list[tuple[int, ...]]) -> tuple[int, ...]:
         """Numbers are mostly scalars in models, but any constant of equal elements matches."""
@@ -372,10 +391,15 @@ class Assembly:
 
     # --- what guards see ---
 
-    def _partial_scope(self, fresh: Mapping[str, Leaf], values: dict[str, Value]) -> Scope:
+    def _partial_scope(
+        self, fresh: Mapping[str, Leaf], values: dict[str, Value], uniform: Mapping[str, float] | None = None
+    ) -> Scope:
         tensors = {leaf.name: TensorName(leaf.name, leaf.type) for leaf in (*self.leaves.values(), *fresh.values())}
-        metas = {name: Meta(t.type) for name, t in tensors.items()}
-        return Scope(values, dict(tensors), self.scope.functions, queries(_HOST, metas))
+        numbers = dict(enumerate((uniform or {}).values()))
+        places = {name: place for place, name in enumerate(uniform or {})}
+        metas = {name: Meta(t.type, places.get(name)) for name, t in tensors.items()}
+        host: Any = SimpleNamespace(constants=SimpleNamespace(uniform=numbers.get))
+        return Scope(values, dict(tensors), self.scope.functions, queries(host, metas))
 
     def _complete_scope(self, constants: frozenset[str], uniform: Mapping[str, float], dtype: str) -> None:
         def term(pattern: ast.Pattern) -> Term:
@@ -391,6 +415,3 @@ class Assembly:
             self.scope,
             Seen(leaves=self.leaves, members=self.members, constants=constants, uniform=uniform, uses=uses, term=term),
         )
-
-
-_HOST: Any = SimpleNamespace(constants=SimpleNamespace(uniform=lambda number: None))

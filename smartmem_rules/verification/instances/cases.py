@@ -19,6 +19,7 @@ from smartmem_rules.verification.instances.corners import (
 )
 from smartmem_rules.verification.instances.draws import Draws, extents_of
 from smartmem_rules.verification.instances.roles import hints_of
+from smartmem_rules.verification.instances.wishes import wishes_of
 
 _DTYPE_WEIGHTS = (60, 5, 5, 12, 4, 4, 10, 3, 2)
 _NAMED_WEIGHT = 60
@@ -35,6 +36,8 @@ _INDIFFERENT = ("uses:", "one:", "overload:")
 _REPAIRS = 60
 HARD = 8
 """Repairs for each satisfied instance from which on a rule is hard to satisfy."""
+COSTLY = 200
+"""Attempts for each satisfied instance from which on operands are aimed at."""
 
 
 @dataclass
@@ -68,6 +71,7 @@ class Search:
         self.right = right
         self.instances = instances
         self.hints = hints_of(rule.guards, right, left)
+        self.wishes = wishes_of(rule.guards)
         self.random = random.Random(seed)
         self.draws = Draws(self.random, extents_of(self.hints.literals))
         self.dtypes = (*DTYPES, *(word for word in dict.fromkeys(self.hints.words) if word in OTHER_DTYPES))
@@ -76,6 +80,8 @@ class Search:
         self.built: set[str] = set()
         self.steps = 0
         self.assembled = 0
+        self.aims = False
+        """Whether operands are drawn of the types and shapes that guards and readers want: chance finds too few."""
         self.patience: int | None = None
         """Attempts without any instance after which there surely is none: repairs are of no use from then on."""
         self.repairs = repairs
@@ -197,6 +203,7 @@ class Search:
     def _assemble(self, choices: Choices) -> Case | None:
         assembly = Assembly(self, dict(choices))
         self.assembled += 1
+        self.aims = self.aims or self.assembled > COSTLY * (1 + self.statistics.satisfied)
         try:
             return assembly.case()
         except NoInstance:

@@ -14,7 +14,7 @@ from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.definitions.values import Scope
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.verification.instances.case import NoInstance, representable
-from smartmem_rules.verification.instances.constant_draws import Asked, draw_elements
+from smartmem_rules.verification.instances.constant_draws import Asked, draw_elements, in_order, solved_elements
 from smartmem_rules.verification.instances.draws import DYADIC
 from smartmem_rules.verification.instances.roles import Hints
 from smartmem_rules.verification.semantics.terms import Leaf
@@ -60,23 +60,29 @@ def choose_elements(
     scope: Callable[[], Scope],
     choose: Choose,
     source: random.Random,
+    aims: bool,
 ) -> dict[str, Array]:
     """All elements of the constants over which guards loop; one that has one number is noted in `uniform`.
+
+    Args:
+        aims: whether elements that an equation of a guard says are those.
 
     Raises:
         NoInstance: the chosen elements are those of another shape.
     """
     found: dict[str, Array] = {}
-    for name in sorted(hints.elements & constants.keys()):
+    for name in in_order(hints.elements & constants.keys(), guards):
         type_ = constants[name].type
-        asked = Asked(name, guards, scope(), (*hints.literals, *hints.infinities))
-        flat = choose(f"elements:{name}", partial(draw_elements, type_, asked, source))
+        asked = Asked(name, found, guards, scope(), (*hints.literals, *hints.infinities))
+        flat = solved_elements(type_, asked) if aims else None
+        flat = flat or choose(f"elements:{name}", partial(draw_elements, type_, asked, source))
         if len(flat) != type_.elements:
             raise NoInstance("other elements than the shape has")
         uniform.pop(name, None)
         if len(set(flat)) == 1:
             uniform[name] = flat[0]
-        found[name] = np.array(flat, np.float64).reshape(type_.shape).astype(storage_dtype(type_.dtype))
+        with np.errstate(over="ignore"):
+            found[name] = np.array(flat, np.float64).reshape(type_.shape).astype(storage_dtype(type_.dtype))
     return found
 
 

@@ -55,8 +55,8 @@ def dtypes_of(operator: ast.Operator, formal: ast.Input) -> tuple[str, ...]:
     return DTYPE_CLASSES.get(name, DTYPE_CLASSES["number"])
 
 
-def bind_extents(formal: ast.Input, shape: Shape, known: Extents) -> None:
-    """Note what a known operand says about the names of the signature."""
+def bind_extents(formal: ast.Input | ast.Output, shape: Shape, known: Extents) -> None:
+    """Note what a known operand or result says about the names of the signature."""
     assert formal.type is not None
     items = formal.type.shape
     splats = sum(isinstance(item, ast.Splat) for item in items)

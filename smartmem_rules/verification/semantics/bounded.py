@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.tensor import primitives
-from smartmem_rules.verification.semantics.domains import Array, Domain, Value, is_float
+from smartmem_rules.verification.semantics.domains import Array, Domain, Ties, Value, is_float
 
 UNIT = 2.0**-52
+SAFETY = 4.0
+"""By how much a difference may exceed the error bounds, which are of first order."""
 PRECISION = 2.0**-23
 """How exactly a number is meant that a guard names with `near`: as a float of single precision holds it."""
 
@@ -50,20 +52,35 @@ class Bounded(Domain):
             if is_float(source):
                 return value
             array = np.asarray(value[0], np.float64)
-            return array, np.zeros(array.shape)
-        return super().cast(value, source, target)
+            return array, np.zeros(array.shape) if len(value) == 1 else np.asarray(value[1])
+        found = super().cast(value, source, target)
+        return found if len(value) == 1 else _doubted(found[0], self._ends(value, source, target, found[0]))
+
+    def _ends(self, value: Value, source: str, target: str, found: Array) -> Array:
+        """Where an integer would be another one within the number's error."""
+        if not is_float(source):
+            return np.asarray(value[1] > 0)
+        with np.errstate(all="ignore"):
+            ends = (np.asarray(value[0] + sign * SAFETY * value[1]) for sign in (1, -1))
+            other = [super(Bounded, self).cast((end,), source, target)[0] != found for end in ends]
+        return np.asarray(other[0] | other[1])
 
     def apply(self, function: str, arguments: tuple[Value, ...], dtype: str) -> Value:
         """A primitive of double precision."""
         if not any(len(a) == 2 for a in arguments):
             return super().apply(function, arguments, dtype)
+        if dtype != "bool" and not is_float(dtype):
+            found = super().apply(function, tuple((a[0],) for a in arguments), dtype)[0]
+            return _doubted(found, np.logical_or.reduce([a[1] > 0 for a in arguments if len(a) == 2]))
+        if function == "fma":
+            return self.apply("add", (self.apply("mul", arguments[:2], dtype), arguments[2]), dtype)
         if function == "select":
             condition, then, otherwise = arguments[0][0], arguments[1], arguments[2]
             doubt = arguments[0][1] if len(arguments[0]) == 2 else False
             value = np.where(condition, then[0], otherwise[0])
             error = np.where(condition, *(a[1] if len(a) == 2 else 0.0 for a in (then, otherwise)))
             return value, np.where(doubt, np.inf, error) if np.any(doubt) else error
-        operation = primitives.PRIMITIVES[function]
+        operation = _TIES[self.ties] if function == "round" else primitives.PRIMITIVES[function]
         values = [a[0] for a in arguments]
         errors = [a[1] if len(a) == 2 else np.zeros(np.shape(a[0])) for a in arguments]
         if dtype == "bool":
@@ -87,6 +104,8 @@ class Bounded(Domain):
         if len(value) == 1:
             return super().reduce(kind, value, kept, dtype)
         axes = tuple(range(kept, value[0].ndim))
+        if value[0].dtype.kind != "f":
+            return _doubted(super().reduce(kind, value[:1], kept, dtype)[0], np.any(value[1] > 0, axis=axes))
         result = primitives.reduce(kind, value[0], kept, "float64")
         count = math.prod(value[0].shape[kept:])
         if kind == "sum":
@@ -96,6 +115,13 @@ class Bounded(Domain):
             high = np.prod(np.abs(value[0]) + value[1], axis=axes)
             return result, np.asarray(high - np.abs(result) + count * UNIT * high)
         return result, np.max(value[1], axis=axes, initial=0.0)
+
+
+def _doubted(found: Array, doubtful: Array) -> Value:
+    """Integers or truth values, with an infinite error where rounding decides them."""
+    if not np.any(doubtful):
+        return (found,)
+    return found, np.where(np.broadcast_to(doubtful, found.shape), np.inf, 0.0)
 
 
 _UNROUNDED = frozenset({"neg", "abs", "min", "max", "floor", "ceil", "round", "sign"})
@@ -113,6 +139,11 @@ def _rounding(function: str, values: list[Array], result: Array) -> Any:
     return np.where(wider == result, 0.0, bound)
 
 
+_TIES: dict[Ties, Callable[..., Any]] = {
+    "even": np.rint,
+    "up": lambda a: np.floor(a + 0.5),
+    "down": lambda a: np.ceil(a - 0.5),
+}
 _LINEAR = frozenset({"add", "sub", "min", "max"})
 _SPARED = frozenset({"neg", "abs"})
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,10 +19,11 @@ from smartmem_rules.tensor.binding import FLOATS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Value = tuple[Array, ...]
+Ties = Literal["even", "up", "down"]
 
 FIELD = frozenset(["add", "sub", "mul", "neg", "div", "recip", "cast", "sum", "prod", "square", "float"])
 ORDERED = FIELD | frozenset({
-    "min", "max", "abs", "sign", "floor", "ceil", "round", "select", "pow",
+    "min", "max", "abs", "sign", "floor", "ceil", "round", "select", "pow", "fma",
     "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "any", "all",
 })  # fmt: skip
 
@@ -40,6 +42,14 @@ class Domain:
     name = "native"
     largest = 400_000
     """Points that one step may compute; larger instances are left to other trials."""
+    ties: Ties = "even"
+    """Which integer a number half-way between two is rounded to."""
+
+    def rounding(self, ties: Ties) -> Domain:
+        """The same arithmetic with other ties."""
+        other = copy(self)
+        other.ties = ties
+        return other
 
     def constant(self, value: float | int | bool, dtype: str) -> Value:
         """A scalar."""
@@ -108,10 +118,12 @@ class Rationals(Domain):
 
     def apply(self, function: str, arguments: tuple[Value, ...], dtype: str) -> Value:
         """A primitive of an ordered field."""
+        if function == "fma":
+            return self.apply("add", (self.apply("mul", arguments[:2], dtype), arguments[2]), dtype)
         arrays = [a[0] for a in arguments]
         if not any(a.dtype == object for a in arrays):
             return super().apply(function, arguments, dtype)
-        operation = _EXACT.get(function)
+        operation = _TIES[self.ties] if function == "round" else _EXACT.get(function)
         if operation is None:
             raise Undefined(function)
         try:
@@ -187,13 +199,19 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "sign": _elementwise(lambda a: (a > 0) - (a < 0), 1),
     "floor": _elementwise(lambda a: a // 1, 1),
     "ceil": _elementwise(lambda a: -(-a // 1), 1),
-    "round": _elementwise(round, 1),
     "lt": np.less,
     "le": np.less_equal,
     "gt": np.greater,
     "ge": np.greater_equal,
     "eq": np.equal,
     "ne": np.not_equal,
+}
+
+
+_TIES: dict[Ties, Callable[..., Any]] = {
+    "even": _elementwise(round, 1),
+    "up": _elementwise(lambda a: (2 * a + 1) // 2, 1),
+    "down": _elementwise(lambda a: -((1 - 2 * a) // 2), 1),
 }
 
 
@@ -228,6 +246,8 @@ class PrimeField(Domain):
         """A primitive of a field."""
         if not is_float(dtype):
             return super().apply(function, arguments, dtype)
+        if function == "fma":
+            return self.apply("add", (self.apply("mul", arguments[:2], dtype), arguments[2]), dtype)
         arrays = [a[0] for a in arguments]
         match function:
             case "add":

@@ -8,7 +8,7 @@ import numpy as np
 
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.verification.instances.case import Case
-from smartmem_rules.verification.semantics.bounded import Bounded
+from smartmem_rules.verification.semantics.bounded import SAFETY, Bounded
 from smartmem_rules.verification.semantics.domains import (
     FIELD,
     ORDERED,
@@ -21,9 +21,6 @@ from smartmem_rules.verification.semantics.domains import (
 )
 from smartmem_rules.verification.semantics.terms import Application, compute, functions_used, leaves, subterms
 from smartmem_rules.verification.trials.outcome import Difference
-
-SAFETY = 4.0
-"""By how much a difference may exceed the error bounds, which are of first order."""
 
 
 class Comparison:
@@ -80,6 +77,8 @@ class Comparison:
             raise Undefined("rounding decides every element")
         wrong = self.wrong(left, right, domain, case.left.type.dtype)
         wrong = np.broadcast_to(wrong, shape)
+        if "reassociation" in self.relaxes and np.any(wrong):
+            wrong = wrong & ~self._tied(case, domain, tensors)
         if not np.any(wrong):
             return None
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -94,6 +93,17 @@ class Comparison:
             left_values=first,
             right_values=second,
         )
+
+    def _tied(self, case: Case, domain: Domain, tensors: Mapping[str, Value]) -> Array:
+        """Where a side hangs on a number exactly half-way between two integers: in floats, rounding decides those."""
+        assert case.right is not None
+        tied = np.zeros(case.left.type.shape, bool)
+        given = with_numbers(case, tensors, domain)
+        for side in (case.left, case.right):
+            if "round" in functions_used(side):
+                up, down = (compute(side, given, domain.rounding(ties))[0] for ties in ("up", "down"))
+                tied = tied | (np.asarray(up) != np.asarray(down))
+        return np.asarray(tied)
 
     def wrong(self, left: Value, right: Value, domain: Domain, dtype: str) -> Array:
         """Where two values differ more than their error bounds and what the rule relaxes allow."""

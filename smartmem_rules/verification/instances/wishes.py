@@ -1,0 +1,111 @@
+"""What guards want of the types and shapes of tensors: where chance finds too few instances, operands are drawn so."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.verification.instances.draws import Shape
+from smartmem_rules.verification.semantics.terms import Leaf
+
+_SINGLE: tuple[Shape, ...] = ((), (1,))
+_TRIES = 12
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """By name, what guards want of tensors.
+
+    Attributes:
+        types: their element types.
+        ranks: their number of axes.
+        alike: tensors of one element type.
+        congruent: tensors of one shape.
+        single: tensors of one element.
+    """
+
+    types: dict[str, list[str]] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)
+    alike: list[tuple[str, str]] = field(default_factory=list)
+    congruent: list[tuple[str, str]] = field(default_factory=list)
+    single: set[str] = field(default_factory=set)
+
+    def only_shape(
+        self, name: str, leaves: Mapping[str, Leaf], drawn: Shape | None, source: random.Random
+    ) -> Shape | None:
+        """The shape that a tensor has to have; None where guards leave that open.
+
+        Args:
+            leaves: the tensors that have a shape already.
+            drawn: the shape that an earlier draw gave it.
+        """
+        for one, other in self.congruent:
+            leaf = leaves.get(other if one == name else one if other == name else name)
+            if leaf is not None and leaf.name != name:
+                return leaf.type.shape
+        if name in self.single:
+            return drawn if drawn in _SINGLE else source.choice(_SINGLE)
+        return None
+
+    def of_its_rank(self, name: str, draw: Callable[[], Shape]) -> Shape:
+        """A shape of the rank that guards want, where some draws give one."""
+        rank = self.ranks.get(name)
+        shape = draw()
+        for _ in range(_TRIES):
+            if rank is None or len(shape) == rank:
+                break
+            shape = draw()
+        return shape
+
+
+def wishes_of(guards: Sequence[ast.Expression]) -> Wishes:
+    """What guards that all hold want."""
+    wishes = Wishes()
+    for part in conjuncts(*guards):
+        _note(part, wishes)
+    for one, other in wishes.alike:
+        words = wishes.types.get(one, wishes.types.get(other, []))
+        wishes.types.setdefault(one, words)
+        wishes.types.setdefault(other, words)
+    return wishes
+
+
+def _note(part: ast.Expression, wishes: Wishes) -> None:
+    match part:
+        case ast.Call(function="contains", arguments=(ast.ListOf(items=items), subject)):
+            function, name = _asked(subject)
+            if function == "dtype":
+                wishes.types.setdefault(name, []).extend(word.value for word in items if isinstance(word, ast.Text))
+        case ast.Binary(operator="==", left=left, right=right):
+            _note_equation(_asked(left), right, wishes)
+        case _:
+            pass
+
+
+def _note_equation(left: tuple[str, str], right: ast.Expression, wishes: Wishes) -> None:
+    function, name = left
+    match right:
+        case ast.Text(value=word) if function == "dtype":
+            wishes.types.setdefault(name, []).append(word)
+        case ast.Number(value=rank) if function == "rank":
+            wishes.ranks[name] = int(rank)
+        case ast.Number(value=1) if function == "prod":
+            wishes.single.add(name)
+        case ast.Call() if _asked(right)[0] == function:
+            pairs = {"dtype": wishes.alike, "shape": wishes.congruent}.get(function, [])
+            pairs.append((name, _asked(right)[1]))
+        case _:
+            pass
+
+
+def _asked(expression: ast.Expression) -> tuple[str, str]:
+    """What is asked of a tensor, and the tensor; the number of its elements is `prod`."""
+    match expression:
+        case ast.Call(function="prod", arguments=(ast.Call(function="shape", arguments=(ast.Name(id=name),)),)):
+            return "prod", name
+        case ast.Call(function=function, arguments=(ast.Name(id=name),)):
+            return function, name
+    return "", ""
