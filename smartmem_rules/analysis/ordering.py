@@ -21,7 +21,7 @@ _FUNCTIONS = {
     ),
     **dict.fromkeys(["sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid"], 12),
     **dict.fromkeys(["abs", "neg", "sign", "floor", "ceil", "round", "select"], 2),
-    **{"min": 2, "max": 2, "recip": 7, "sqrt": 8, "rsqrt": 8, "pow": 16, "mod": 8, "fmod": 8},
+    **{"min": 2, "max": 2, "recip": 7, "sqrt": 8, "rsqrt": 8, "pow": 16, "mod": 8, "fmod": 8, "fma": 6},
 }
 _REDUCTIONS = {"sum": 20, "max": 20, "min": 20, "any": 20, "all": 20, "prod": 24, "mean": 28, "first": 2}
 

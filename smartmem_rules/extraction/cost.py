@@ -18,7 +18,7 @@ from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
 SIMPLE = frozenset({
-    "add", "sub", "mul", "neg", "abs", "min", "max", "select", "cast",
+    "add", "sub", "mul", "neg", "abs", "min", "max", "select", "fma", "cast",
     "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
 })  # fmt: skip
 """Primitives that take one operation; all others count as `special_operations` of the device."""

@@ -47,7 +47,7 @@ ELEMENT_FUNCTIONS: dict[str, Arity] = {
     **_exactly(1, "exp expm1 log log1p sqrt rsqrt recip abs neg sign floor ceil round sin cos tan asin acos atan"),
     **_exactly(1, "sinh cosh tanh asinh acosh atanh erf sigmoid isnan isinf float"),
     **_exactly(2, "pow mod fmod cast bitcast bit_and bit_or bit_xor shift_left shift_right"),
-    **_exactly(3, "select"),
+    **_exactly(3, "select fma"),
 }
 GUARD_FUNCTIONS: dict[str, Arity] = _exactly(1, "constant value uses")
 DEFINITION_FUNCTIONS = LIST_FUNCTIONS | ELEMENT_FUNCTIONS

@@ -123,6 +123,21 @@ def _sigmoid(values: Array) -> Array:
     return np.asarray(one / (one + np.exp(-values)))
 
 
+def _fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c of single precision, rounded once.
+
+    The product is exact in double precision. The sum is rounded to odd there, so that its second rounding goes the way
+    of the exact sum (Boldo and Melquiond, Emulation of a FMA and correctly rounded sums, 2008).
+    """
+    product, addend = np.multiply(a, b, dtype=np.float64), np.asarray(c, np.float64)
+    total = np.asarray(product + addend)
+    kept = total - product
+    lost = (product - (total - kept)) + (addend - kept)
+    even = total.view(np.int64) % 2 == 0
+    odd = np.nextafter(total, np.where(lost > 0, np.inf, -np.inf))
+    return np.where(np.isfinite(lost) & (lost != 0) & even, odd, total).astype(np.float32)
+
+
 PRIMITIVES: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
     "expm1": np.expm1,
@@ -173,6 +188,7 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "or": np.logical_or,
     "not": np.logical_not,
     "select": np.where,
+    "fma": _fused_multiply_add,
     "bit_and": np.bitwise_and,
     "bit_or": np.bitwise_or,
     "bit_xor": np.bitwise_xor,

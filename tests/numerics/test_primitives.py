@@ -5,6 +5,8 @@ Both are definitions of the same thing: constants are folded by the one, everyth
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -115,3 +117,30 @@ def test_casts(source: str, target: str) -> None:
 @pytest.mark.parametrize("name", ["isnan", "isinf"])
 def test_tests_of_floats(name: str, dtype: str) -> None:
     check(name, [special.floats(dtype)], [dtype], "bool")
+
+
+def triples() -> list[Array]:
+    """Numbers of single precision: of any bits, and products that an addend nearly takes away."""
+    random = np.random.default_rng(1)
+    a, b, c = random.integers(0, 2**32, (3, 4096), dtype=np.uint32).view(np.float32)
+    near, other = random.uniform(0.5, 2.0, (2, 4096)).astype(np.float32)
+    ulps_off = random.integers(-2, 3, 4096).astype(np.float32) * np.float32(2.0**-25)
+    with np.errstate(all="ignore"):
+        taken = [near, other, -(near * other) * (1 + ulps_off)]
+        return [np.concatenate(pair) for pair in zip((a, b, c), taken, strict=True)]
+
+
+def test_a_fused_multiply_add_is_that_of_the_device() -> None:
+    check("fma", triples(), ["float32"] * 3, "float32")
+
+
+def test_a_fused_multiply_add_is_rounded_once() -> None:
+    operands = triples()
+    found = interpreted("fma", operands, "float32")
+    finite = np.isfinite(found) & (np.abs(found) > 1e-30) & np.isfinite(operands).all(0)
+    for a, b, c, result in zip(*(array[finite].tolist() for array in (*operands, found)), strict=True):
+        exact, nearest = Fraction(a) * Fraction(b) + Fraction(c), np.float32(result)
+        for way in (np.inf, -np.inf):
+            beside = np.nextafter(nearest, np.float32(way))
+            if np.isfinite(beside):
+                assert abs(exact - Fraction(result)) <= abs(exact - Fraction(float(beside)))

@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from smartmem_rules.fuzzing.case import Case
-from smartmem_rules.fuzzing.recipes import blocks, control, extents, few_bits, math, rules, sequences, sums, views
+from smartmem_rules.fuzzing.recipes import (
+    blocks,
+    control,
+    extents,
+    few_bits,
+    integers,
+    math,
+    rules,
+    sequences,
+    sums,
+    views,
+)
 from smartmem_rules.fuzzing.recipes.builder import Builder
 from smartmem_rules.fuzzing.recipes.values import LARGE, SMALL, Sizes, draw_dtypes, draw_shape
 from smartmem_rules.fuzzing.sources.cuttings import cut
@@ -47,6 +58,7 @@ FLOW_SHARE = 0.35
 INNER_FLOW_SHARE = 0.1
 FEW_BITS_SHARE = 0.35
 TABLE_SHARE = 0.1
+CHAIN_SHARE = 0.7
 MOST_STEPS = 14
 FLOW_STEPS = 8
 SMALL_STEPS = 3
@@ -107,6 +119,13 @@ def quantised(seed: int) -> Case:
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
+def integer(seed: int) -> Case:
+    """A model with chains of operators between quantizers."""
+    random = np.random.default_rng((seed, 9))
+    case = _grown(f"integer-{seed}", random, SMALL_STEPS, {**RECIPES, integers.chain: _share(CHAIN_SHARE)})
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
 def _list(builder: Builder) -> None:
     builder.pick(sequences.RECIPES)(builder, _inner_step)
 
@@ -156,6 +175,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "controlled": controlled,
     "listed": listed,
     "quantised": quantised,
+    "integer": integer,
     "cut": cut,
     "side": side,
 }

@@ -64,6 +64,7 @@ ELEMENT_DOCS: dict[str, tuple[str, str]] = {
     "pow": ("pow(x, y)", "x to the power of y"),
     "mod": ("mod(x, y)", "the rest, with the sign of y"),
     "fmod": ("fmod(x, y)", "the rest, with the sign of x"),
+    "fma": ("fma(x, y, z)", "x * y + z of float32, rounded once"),
     "select": ("select(c, a, b)", "a where c holds, else b; both are computed"),
     "bit_and": ("bit_and(a, b)", "bitwise and of integers"),
     "bit_or": ("bit_or(a, b)", "bitwise or of integers"),

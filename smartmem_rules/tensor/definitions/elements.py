@@ -53,7 +53,7 @@ INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "//": "flo
 NEUTRAL = {"+": 0, "-": 0, "*": 1, "/": 1}
 COMPARISONS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 LOGICAL = {"and": "and", "or": "or"}
-ELEMENT_FUNCTIONS = UNARY | BINARY | TESTS | {"select", "cast", "bitcast", "float"}
+ELEMENT_FUNCTIONS = UNARY | BINARY | TESTS | {"select", "fma", "cast", "bitcast", "float"}
 
 
 @dataclass(frozen=True)
@@ -197,6 +197,10 @@ class Elements:
         if expr.function == "select":
             then, otherwise = unify(arguments[1], arguments[2], expr)
             return Apply("select", (settle(arguments[0], "bool"), then, otherwise), then.dtype)
+        if expr.function == "fma":
+            if any(argument.dtype not in ("float32", WEAK) for argument in arguments):
+                raise DefinitionError(f"{expr.span}: fma is of float32")
+            return Apply("fma", tuple(settle(argument, "float32") for argument in arguments), "float32")
         if expr.function in TESTS:
             return Apply(expr.function, tuple(arguments), "bool")
         if expr.function in BINARY:

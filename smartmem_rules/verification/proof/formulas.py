@@ -290,6 +290,7 @@ class Formulas:
             "neg": lambda: -a, "not": lambda: z3.Not(a), "abs": lambda: z3.If(a >= 0, a, -a),
             "sign": lambda: z3.If(a > 0, z3.RealVal(1), z3.If(a < 0, z3.RealVal(-1), z3.RealVal(0))),
             "add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b,
+            "fma": lambda: a * values[1] + b,
             "min": lambda: z3.If(a <= b, a, b), "max": lambda: z3.If(a >= b, a, b),
             "lt": lambda: a < b, "le": lambda: a <= b, "gt": lambda: a > b, "ge": lambda: a >= b,
             "eq": lambda: a == b, "ne": lambda: a != b, "and": lambda: z3.And(a, b), "or": lambda: z3.Or(a, b),

@@ -124,6 +124,7 @@ class Forms:
             "sub": lambda: plus(first, scaled(last, -1)),
             "neg": lambda: scaled(first, -1),
             "mul": lambda: times(first, last),
+            "fma": lambda: plus(times(first, values[1]), last),
             "div": lambda: times(first, self.power(last, Fraction(-1))),
             "recip": lambda: self.power(first, Fraction(-1)),
             "sqrt": lambda: self.power(first, Fraction(1, 2)),

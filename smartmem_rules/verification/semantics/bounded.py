@@ -72,6 +72,8 @@ class Bounded(Domain):
         if dtype != "bool" and not is_float(dtype):
             found = super().apply(function, tuple((a[0],) for a in arguments), dtype)[0]
             return _doubted(found, np.logical_or.reduce([a[1] > 0 for a in arguments if len(a) == 2]))
+        if function == "fma":
+            return self.apply("add", (self.apply("mul", arguments[:2], dtype), arguments[2]), dtype)
         if function == "select":
             condition, then, otherwise = arguments[0][0], arguments[1], arguments[2]
             doubt = arguments[0][1] if len(arguments[0]) == 2 else False

@@ -23,7 +23,7 @@ Ties = Literal["even", "up", "down"]
 
 FIELD = frozenset(["add", "sub", "mul", "neg", "div", "recip", "cast", "sum", "prod", "square", "float"])
 ORDERED = FIELD | frozenset({
-    "min", "max", "abs", "sign", "floor", "ceil", "round", "select", "pow",
+    "min", "max", "abs", "sign", "floor", "ceil", "round", "select", "pow", "fma",
     "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "any", "all",
 })  # fmt: skip
 
@@ -118,6 +118,8 @@ class Rationals(Domain):
 
     def apply(self, function: str, arguments: tuple[Value, ...], dtype: str) -> Value:
         """A primitive of an ordered field."""
+        if function == "fma":
+            return self.apply("add", (self.apply("mul", arguments[:2], dtype), arguments[2]), dtype)
         arrays = [a[0] for a in arguments]
         if not any(a.dtype == object for a in arrays):
             return super().apply(function, arguments, dtype)
@@ -244,6 +246,8 @@ class PrimeField(Domain):
         """A primitive of a field."""
         if not is_float(dtype):
             return super().apply(function, arguments, dtype)
+        if function == "fma":
+            return self.apply("add", (self.apply("mul", arguments[:2], dtype), arguments[2]), dtype)
         arrays = [a[0] for a in arguments]
         match function:
             case "add":

@@ -39,6 +39,8 @@ class Generic(Domain):
         values = [np.asarray(a[0]) for a in arguments]
         if not any(v.dtype.kind == "f" for v in values):
             return super().apply(function, arguments, dtype)
+        if function == "fma":
+            return (np.asarray(values[0] * values[1] + values[2]),)
         if function in _TESTS and len(values) == 2:
             one, other = values
             return (_TESTS[function](one, other, _alike(one, other)),)

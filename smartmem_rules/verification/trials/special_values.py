@@ -17,7 +17,7 @@ from smartmem_rules.verification.trials.comparison import Comparison, with_numbe
 from smartmem_rules.verification.trials.outcome import Difference, Outcome
 
 ROUNDED_ONCE = frozenset({
-    "add", "sub", "mul", "div", "recip", "neg", "abs", "min", "max", "sqrt", "select", "cast",
+    "add", "sub", "mul", "div", "recip", "neg", "abs", "min", "max", "sqrt", "select", "fma", "cast",
     "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
 })  # fmt: skip
 """Primitives of which every device gives the float nearest to the exact value."""

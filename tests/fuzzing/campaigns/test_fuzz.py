@@ -17,10 +17,10 @@ FIRST_SEED = 1
 MODELS = 200
 PARTS = (
     ("small", 0), ("small", 1), ("small", 2), ("computed", 0), ("controlled", 0), ("listed", 0), ("large", 0),
-    ("quantised", 0),
+    ("quantised", 0), ("integer", 0),
 )  # fmt: skip
 """Sources of equally many models, each a test of its own, so that several processes share them."""
-SAMPLES = {"large": 10, "controlled": 15, "quantised": 15}
+SAMPLES = {"large": 10, "controlled": 15, "quantised": 15, "integer": 8}
 """Of sources whose models take long, how many are drawn without `--all`."""
 
 
