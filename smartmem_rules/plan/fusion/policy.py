@@ -10,6 +10,7 @@ from smartmem_rules.language.blocks.fuse import Chain, FeedBlock, FuseBlock
 from smartmem_rules.language.blocks.level import KeptRows, Level
 from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.language.syntax import Table
+from smartmem_rules.plan.fusion.nesting import Nesting
 from smartmem_rules.plan.fusion.program import Definition
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.tensor.ranges import surely_at_most
@@ -28,7 +29,7 @@ class Policy:
             never.
         rows: what kernels over rows keep of them.
         products: the schedule of products of bytes, None where the device or the level has none.
-        deepest: nested operations of a kernel above which it takes in no further producer or consumer.
+        most: the size of a kernel's expression above which it takes in no further producer or consumer.
     """
 
     level: str
@@ -40,7 +41,7 @@ class Policy:
     prefers_device_memory: bool
     writes_in_place: bool
     rows: KeptRows
-    deepest: int
+    most: Nesting
     chooses_kernels: bool = False
     joins_earliest: bool = False
     depends: Literal["counted", "always", "never"] = "counted"
@@ -136,5 +137,5 @@ def policy_of(level: Level, tables: Mapping[str, Table], fuse: Mapping[str, Fuse
         writes_in_place=level.intermediates == "in_place",
         chooses_kernels=level.kernels == "joint",
         rows=level.rows,
-        deepest=level.deepest,
+        most=Nesting(level.deepest, level.most_terms),
     )
