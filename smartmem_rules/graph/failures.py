@@ -9,7 +9,7 @@ import onnx
 
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.loading import domain_of
-from smartmem_rules.graph.matching import NeedsConstant
+from smartmem_rules.graph.matching import NeedsConstant, NotImported
 from smartmem_rules.tensor.extents import Dimension
 
 _SHOWN = 4
@@ -43,7 +43,7 @@ class Failures:
         self.nodes.setdefault((domain_of(node.domain), node.op_type), {}).setdefault(str(reason), []).append(name)
         if isinstance(reason, NeedsConstant):
             self.unknown |= reason.tensors
-        else:
+        elif not isinstance(reason, NotImported):
             self.hopeless = True
 
     def error(self, open_: Sequence[Dimension] = ()) -> GraphError:

@@ -38,6 +38,10 @@ class NeedsConstant(Unsupported):
         self.tensors = frozenset(tensors)
 
 
+class NotImported(Unsupported):
+    """A node reads what another node gives that cannot be imported, whose own reason is the one that counts."""
+
+
 class Scope(Protocol):
     """The tensors known so far."""
 

@@ -37,6 +37,30 @@ def test_a_chain_of_many_operators_is_planned_and_right(count: int) -> None:
     np.testing.assert_allclose(found, wanted, rtol=2e-6 * count)
 
 
+def read_again(steps: int) -> onnx.ModelProto:
+    """Each step reads the one before three times."""
+    lines = "".join(f"s{k} = Sin (t{k})  c{k} = Less (t{k}, s{k})  t{k + 1} = Where (c{k}, t{k}, s{k})\n"
+                    for k in range(steps))  # fmt: skip
+    head = '<ir_version: 8, opset_import: ["" : 17]>'
+    return onnx.parser.parse_model(f"{head} f (float[4, 8] t0) => (float[4, 8] t{steps}) {{ {lines} }}")
+
+
+def test_a_chain_that_reads_each_value_again_is_planned_and_right() -> None:
+    """Written into one another, 40 steps would be an expression of 4 ** 40 terms."""
+    x = np.random.default_rng(3).standard_normal((4, 8)).astype(np.float32)
+    wanted = x.astype(np.float64)
+    for _ in range(40):
+        wanted = np.minimum(wanted, np.sin(wanted))
+    (found,) = sm.optimize(read_again(40)).run({"t0": x}).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_a_level_says_how_long_expressions_become(tmp_path: Path) -> None:
+    model, file = read_again(4), own_level(tmp_path / "level.smr", "most_terms 40;")
+    (mine,), (shipped,) = (sm.optimize(model, rules=[file], level=level).kernels for level in ("mine", "smartmem"))
+    assert (len(mine.kernels), len(shipped.kernels)) == (2, 1)
+
+
 def own_level(path: Path, keys: str) -> Path:
     """A file with a level `mine`, which is `smartmem` with some more keys."""
     shipped = (rules_path() / "levels.smr").read_text()

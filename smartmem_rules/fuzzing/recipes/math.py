@@ -84,6 +84,29 @@ def where(b: Builder) -> None:
     b.one("Where", [condition, x, other] if b.chance() else [condition, other, x])
 
 
+def read_again(b: Builder) -> None:
+    """A chain whose every step reads the one before several times: written into one another, it doubles at each."""
+    x: str | None = b.tensor(FLOAT_TYPES)
+    for _ in range(b.integer(4, 16)):
+        if x is None:
+            return
+        kind = b.pick(("gate", "choice", "greatest", "row"))
+        shape = b.shape(x)
+        if kind == "gate":
+            gate = b.one(b.pick(("Sigmoid", "HardSigmoid", "Tanh", "Cos")), [x])
+            x = gate and b.one("Mul", [x, gate])
+        elif kind == "choice":
+            other = b.one(b.pick(("Sin", "Neg", "Softsign")), [x])
+            less = other and b.one("Less", [x, other])
+            x = less and b.one("Where", [less, x, other or x])
+        elif kind == "greatest" or not shape or 0 in shape:
+            other = b.one("Neg", [x])
+            x = other and b.one(b.pick(("Max", "Min")), [x, other])
+        else:
+            row = b.reduced("ReduceMax", x, [len(shape) - 1], True)
+            x = row and b.one("Sub", [x, row])
+
+
 def clip(b: Builder) -> None:
     x = b.tensor(NUMBER_TYPES)
     dtype = b.array(x).dtype

@@ -30,7 +30,7 @@ Recipe = Callable[[Builder], None]
 RECIPES: Mapping[Recipe, int] = {
     math.unary: 10, math.binary: 14, math.compare: 3, math.logic: 3,
     math.where: 4, math.clip: 2, math.cast: 5, math.reduction: 8, math.arg: 2,
-    math.softmax: 4, math.cumulative: 1, math.rows_and_columns: 5, math.quantized: 2,
+    math.softmax: 4, math.cumulative: 1, math.rows_and_columns: 5, math.quantized: 2, math.read_again: 2,
     views.reshape: 8, views.flatten: 1, views.transpose: 8, views.squeeze: 4,
     views.slices: 6, views.concat: 5, views.split: 3, views.shifted: 2,
     views.pad: 4, views.expand: 3, views.tile: 2, views.depth_to_space: 2,

@@ -10,6 +10,7 @@ import onnx
 from onnx import helper
 
 from smartmem_rules.graph.loading import node_inputs, sorted_nodes
+from smartmem_rules.graph.matching import NotImported
 from smartmem_rules.graph.weights import Values
 from smartmem_rules.tensor.builtins import Unsupported
 
@@ -117,9 +118,9 @@ class Bodies:
         return first
 
     def shape(self, tensor: str) -> tuple[int, ...]:
-        """The shape of a tensor that was imported."""
+        """The shape of a tensor; raises NotImported for one that could not be imported."""
         if tensor in self.missing:
-            raise Unsupported("a tensor of its body cannot be imported")
+            raise NotImported("a tensor of its body cannot be imported")
         if tensor not in self.values.types:
             raise Unsupported("it chooses among sequences or optional values while the model runs")
         return self.values.types[tensor].shape

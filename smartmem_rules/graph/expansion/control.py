@@ -22,7 +22,7 @@ from smartmem_rules.graph.matching import NeedsConstant
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.primitives import storage_dtype
 
-_MOST_GUARDED = 64
+_MOST_GUARDED = 256
 """Loops that may end earlier compute all of their steps, so that many would be slower than they need to be."""
 
 

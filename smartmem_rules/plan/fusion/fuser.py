@@ -11,10 +11,10 @@ from smartmem_rules.language.blocks.fuse import (
     Siblings,
 )
 from smartmem_rules.plan.fusion.dependence import Watched
-from smartmem_rules.plan.fusion.depth import depth_after, depth_of
 from smartmem_rules.plan.fusion.feeding import Feeding
 from smartmem_rules.plan.fusion.grouping import CircleError, nodes_of
 from smartmem_rules.plan.fusion.groups import Group, join, start
+from smartmem_rules.plan.fusion.nesting import Nesting, nesting_after, nesting_for_readers, nesting_of
 from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.fusion.reads import evaluations, group_moves_only, left_key, reads_of
@@ -49,7 +49,7 @@ class Fuser(Feeding):
     """All passes in their order."""
 
     def run(self, growth: SharedGroups | None) -> FusionResult:
-        self.depths: dict[str, int] = {}
+        self.nestings: dict[str, Nesting] = {}
         if growth is None:
             for definition in self.program.definitions:
                 self._place(definition)
@@ -82,14 +82,14 @@ class Fuser(Feeding):
             self._place_scan(definition)
             return
         for group in self._candidates(definition):
-            depth = depth_after(definition, {m: self.depths[m] for m in self._read_in(definition, group)})
-            if depth > self.policy.deepest:
-                self._refuse_definition(group, definition, "the expression would be too deep", 2)
+            nesting = nesting_after(definition, {m: self.nestings[m] for m in self._read_in(definition, group)})
+            if not nesting.within(self.policy.most):
+                self._refuse_definition(group, definition, "the expression would be too deep or too long", 2)
             elif self._makes_cycle(group, definition):
                 self._refuse_definition(group, definition, "another of its operands needs that kernel", 1)
             elif join(group, definition, self.program.names):
                 self._own(definition, group)
-                self.depths[definition.tensor] = depth
+                self.nestings[definition.tensor] = nesting_for_readers(definition, nesting)
                 return
             elif definition.reduces and group.form != "reduction":
                 self._refuse_definition(group, definition, f"a {group.form} kernel takes in no further reduction", 1)
@@ -98,11 +98,11 @@ class Fuser(Feeding):
         group = start(definition, self.program.names, self.program.constants, self.policy.products)
         self._found(group)
         self._own(definition, group)
-        self.depths[definition.tensor] = depth_after(definition, {})
+        self.nestings[definition.tensor] = nesting_for_readers(definition, nesting_after(definition, {}))
 
     def _read_in(self, definition: Definition, group: Group) -> list[str]:
         """The tensors of a group that a definition reads."""
-        return [tensor for tensor in definition.reads if self.owner.get(tensor) is group and tensor in self.depths]
+        return [tensor for tensor in definition.reads if self.owner.get(tensor) is group and tensor in self.nestings]
 
     def _candidates(self, definition: Definition) -> list[Group]:
         found: dict[Group, None] = {}
@@ -139,7 +139,7 @@ class Fuser(Feeding):
     # --- inlining producers into their readers ---
 
     def _inline_producers(self) -> None:
-        self.deepest = {group: depth_of(group.members) for group in self.groups}
+        self.nesting = {group: nesting_of(group.members) for group in self.groups}
         for group in reversed(list(self.groups)):
             if group.form == "contraction" or any(group.locals.values()):
                 continue
@@ -162,17 +162,17 @@ class Fuser(Feeding):
         if not readers or repeated > min(rule.recompute for rule in rules) * elements:
             self._refuse_inline(group, readers, rules, repeated, elements)
             return
-        if any(self._depth_with(group, reader) > self.policy.deepest for reader in readers):
+        if not all(self._nesting_with(group, reader).within(self.policy.most) for reader in readers):
             return
         self.decisions.applied.update(rule.name for rule in rules)
         if repeated:
             self.decisions.repeating.update(rule.name for rule in rules)
         self._inline(group, readers)
 
-    def _depth_with(self, group: Group, reader: Group) -> int:
-        """The depth of a reader that computes a group's elements itself."""
-        together = self.deepest[group] + self.deepest[reader]
-        return together if together <= self.policy.deepest else depth_of((*group.members, *reader.members))
+    def _nesting_with(self, group: Group, reader: Group) -> Nesting:
+        """The size of a reader's expression that computes a group's elements itself; more where both are small."""
+        together = self.nesting[reader].around(self.nesting[group])
+        return together if together.within(self.policy.most) else nesting_of((*group.members, *reader.members))
 
     def _feeding(self, group: Group, tensor: str, reader: Group) -> FeedBlock | None:
         """The rule by which a reader may compute a group's elements itself; None where it may not."""
@@ -230,7 +230,7 @@ class Fuser(Feeding):
         del self.groups[group]
         for reader in readers:
             own = reader.tensors
-            self.deepest[reader] = self._depth_with(group, reader)
+            self.nesting[reader] = self._nesting_with(group, reader)
             reader.members[:0] = [m for m in group.members if m.tensor not in own]
             self._changed(reader)
 

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from smartmem_rules.language.blocks.fuse import Chain, FeedBlock, FuseBlock
+from smartmem_rules.language.blocks.fuse import Chain, FeedBlock, FuseBlock, Prologue
 from smartmem_rules.language.blocks.level import KeptRows, Level
 from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.language.syntax import Table
+from smartmem_rules.plan.fusion.nesting import Nesting
 from smartmem_rules.plan.fusion.program import Definition
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.tensor.ranges import surely_at_most
@@ -28,7 +29,7 @@ class Policy:
             never.
         rows: what kernels over rows keep of them.
         products: the schedule of products of bytes, None where the device or the level has none.
-        deepest: nested operations of a kernel above which it takes in no further producer or consumer.
+        most: the size of a kernel's expression above which it takes in no further producer or consumer.
     """
 
     level: str
@@ -40,7 +41,7 @@ class Policy:
     prefers_device_memory: bool
     writes_in_place: bool
     rows: KeptRows
-    deepest: int
+    most: Nesting
     chooses_kernels: bool = False
     joins_earliest: bool = False
     depends: Literal["counted", "always", "never"] = "counted"
@@ -99,6 +100,11 @@ class Policy:
         """The policy without the rules whose template no schedule has."""
         return replace(self, rules=tuple(r for r in self.rules if not r.template or r.template in templates))
 
+    def with_columns(self, most: int) -> Policy:
+        """The policy with products of so many columns at most that make rows of their left factor themselves."""
+        own = (replace(r, columns=min(most, r.columns)) if isinstance(r, Prologue) else r for r in self.rules)
+        return replace(self, rules=tuple(own))
+
     def rule(self, kind: type[R]) -> R | None:
         """The level's first block of a pass, None where it has none."""
         return next((r for r in self.rules if isinstance(r, kind)), None)
@@ -136,5 +142,5 @@ def policy_of(level: Level, tables: Mapping[str, Table], fuse: Mapping[str, Fuse
         writes_in_place=level.intermediates == "in_place",
         chooses_kernels=level.kernels == "joint",
         rows=level.rows,
-        deepest=level.deepest,
+        most=Nesting(level.deepest, level.most_terms),
     )

@@ -105,6 +105,21 @@ f (int64 n, float[2] x) => (float[2] y) {
     >
 }"""
 
+CHOSEN_LOOP = """
+f (bool c, int64 n, float[2] x) => (float[2] y) {
+    y = If (c) <
+        then_branch = a () => (float[2] p) {
+            p = Loop (n, , x) <
+                body = step (int64 i, bool g, float[2] s) => (bool h, float[2] t) {
+                    h = Identity (g)
+                    t = Sin (s)
+                }
+            >
+        },
+        else_branch = b () => (float[2] q) { q = Neg (x) }
+    >
+}"""
+
 SLICED = """
 f (bool go, float[5] x) => (float[5, 1] all) {
     n = Constant <value: tensor = int64 {5}> ()
@@ -190,6 +205,12 @@ def test_a_loop_of_unknown_length_names_what_it_needs(rules: RuleBase) -> None:
     assert raised.value.tensors == {"n"}
 
 
+def test_a_loop_inside_of_a_choice_names_what_it_needs_too(rules: RuleBase) -> None:
+    with pytest.raises(UnknownValuesError, match="number of steps depends on 'n'") as raised:
+        import_model(onnx.parser.parse_model(HEAD + CHOSEN_LOOP), rules)
+    assert raised.value.tensors == {"n"}
+
+
 def test_a_loop_whose_body_has_to_know_the_step_names_the_condition(rules: RuleBase) -> None:
     with pytest.raises(UnknownValuesError, match="has to know the step, and so whether 'go' holds") as raised:
         import_model(onnx.parser.parse_model(HEAD + SLICED), rules)
@@ -211,8 +232,8 @@ def test_a_loop_that_ends_by_its_data(rules: RuleBase, limit: int, start: float)
 
 
 def test_a_loop_that_may_take_any_number_of_steps_is_refused(rules: RuleBase) -> None:
-    with pytest.raises(GraphError, match=r"unrolled for up to 64 steps, and this one may take 65: give it a smaller"):
-        import_model(onnx.parser.parse_model(HEAD + WHILE.replace("LIMIT", "65")), rules)
+    with pytest.raises(GraphError, match=r"unrolled for up to 256 steps, and this one may take 257: give it a"):
+        import_model(onnx.parser.parse_model(HEAD + WHILE.replace("LIMIT", "257")), rules)
 
 
 def test_a_loop_of_no_steps_gives_nothing(rules: RuleBase) -> None:
