@@ -94,9 +94,9 @@ EMULATED_UNITS = Variable(
 )
 ONE_LAUNCH = Variable(
     name="SMARTMEM_ONE_LAUNCH",
-    default="kernels on GPUs that need each other have launches of their own",
+    default="they share one in plans in half precision",
     meaning="`on`: kernels on NVIDIA's GPUs share a launch in which their work-groups wait for each other, where the "
-    "cost model says that this is faster",
+    "cost model says that this is faster; `off`: kernels that need each other have launches of their own",
 )
 VARIABLES = (
     CACHE,

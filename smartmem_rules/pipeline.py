@@ -92,7 +92,7 @@ def make_plan(
         watch: looks at what the stages give.
     """
     from smartmem_rules.emit.plan import finish  # start-up time
-    from smartmem_rules.plan.build import prepare  # start-up time
+    from smartmem_rules.plan.prepared import prepared  # start-up time
 
     extracted = _extracted(request, clock, record=certify is not None)
     if watch is not None:
@@ -104,7 +104,7 @@ def make_plan(
             with clock.stage("calibrate"):
                 options = replace(options, wide=_exceeding(graph, base, target, options))
             clock.show("calibrate", lambda: "".join(f"{name} stays float32\n" for name in sorted(options.wide)))
-        planning = prepare(graph, base, target.profile, options, clock, refusals)
+        planning = prepared(graph, base, target.profile, options, clock, refusals)
         if certify is not None:
             certify(_certificate(request, extracted, planning))
         seen = None if watch is None else watch.scheduled

@@ -14,7 +14,8 @@ from smartmem_rules.egraph.bindings import bindings
 from smartmem_rules.egraph.index_compile import DECLARATIONS, compile_index_rules
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.atoms import Atom, Div, Lookup, Mod, Var
-from smartmem_rules.tensor.index import Index, add, div, mod, scale
+from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
+from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import IndexMap
 
 ITERATIONS = 8
@@ -45,6 +46,7 @@ class Improver:
         self.rules = compile_index_rules([rule for rule in base.index_rules if rule.name not in disable])
         self.egraph: bindings.EGraph | None = None
         self.known: dict[Index, Index] = {}
+        """By indices over variables that are called by their order alone."""
         self.rows = 0
 
     def close(self) -> None:
@@ -60,12 +62,15 @@ class Improver:
     def _improve(self, index: Index) -> Index:
         if index.is_open or is_simple(index) or self.rows > ALL_ROWS:
             return index
-        found = self.known.get(index)
+        own = sorted(index.variables, key=lambda v: v.name)
+        numbered = [Var(f"v{number:03}", v.extent) for number, v in enumerate(own)]
+        asked = substitute(index, dict(zip(own, map(variable, numbered), strict=True)))
+        found = self.known.get(asked)
         if found is None:
-            better = self._search(index)
-            cheaper = better is not None and cost(better) < cost(index) and equal_everywhere(better, index)
-            found = self.known[index] = better if cheaper and better is not None else index
-        return found
+            better = self._search(asked)
+            cheaper = better is not None and cost(better) < cost(asked) and equal_everywhere(better, asked)
+            found = self.known[asked] = better if cheaper and better is not None else asked
+        return substitute(found, dict(zip(numbered, map(variable, own), strict=True)))
 
     def _search(self, index: Index) -> Index | None:
         egraph = self._engine()

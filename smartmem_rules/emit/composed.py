@@ -13,6 +13,7 @@ from typing import Any
 
 from smartmem_rules.emit.c.access import C_TYPES, Access
 from smartmem_rules.emit.c.program import Target, checked_grid, declarations, extent_parameters, program, render
+from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.artefact import Argument, Source, Waiting
 from smartmem_rules.plan.kernel.launch import Beside, Chain, Joined, Launch, Ordered
 from smartmem_rules.plan.kernel.model import PlanError, Stored
@@ -299,8 +300,16 @@ def _in_order(launch: Ordered, target: Target, tensors: Mapping[str, Stored], em
     waiting = Waiting(
         noted=list(parts.accesses).index(launch.note.tensor), element=element, steps=tuple(s.name for s in launch.steps)
     )
-    options = ATOMICS if target.device.compute.order == "atomics" else ()
-    return parts.source(target, text, launch.grid, options, waiting)
+    return parts.source(target, text, launch.grid, _options(launch, target.device), waiting)
+
+
+def _options(launch: Ordered, device: Device) -> tuple[str, ...]:
+    """For the compiler: what counters need, and that registers suffice for all work-groups of the launch."""
+    if device.compute.order == "atomics":
+        return ATOMICS
+    items = launch.group_items * -(-(launch.groups or 1) // device.group_units)
+    registers = device.compute.registers_of_each(items)
+    return (f"-cl-nv-maxrregcount={registers}",) if registers else ()
 
 
 def _apart(function: str) -> str:

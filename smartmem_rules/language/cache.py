@@ -50,14 +50,33 @@ def digest_of(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def read_pickle(key: str) -> Any:
-    """What `write_pickle` kept under the key, None where there is nothing that can be read."""
+def read_bytes(name: str) -> bytes | None:
+    """What `write_bytes` kept under the name, None where there is nothing that can be read."""
     place = folder()
     if place is None:
         return None
     try:
+        return (place / name).read_bytes()
+    except OSError:
+        return None
+
+
+def write_bytes(name: str, content: bytes) -> None:
+    """Keep a file; where that is impossible nothing happens."""
+    place = folder()
+    if place is not None:
+        with contextlib.suppress(OSError):
+            _write(place / name, content)
+
+
+def read_pickle(key: str) -> Any:
+    """What `write_pickle` kept under the key, None where there is nothing that can be read."""
+    kept = read_bytes(f"{key}.pickle")
+    if kept is None:
+        return None
+    try:
         with no_collections():
-            return pickle.loads((place / f"{key}.pickle").read_bytes())
+            return pickle.loads(kept)
     except Exception:  # a damaged or foreign file is like none
         return None
 

@@ -31,6 +31,7 @@ class PlanOptions:
             edge, for the kernels of the fusion rules.
         wide: tensors that are stored as float32, because their values exceed what halves hold; so are tensors
             inside of operators.
+        in_order: whether kernels of GPUs that need each other may share a launch.
     """
 
     level: str
@@ -38,6 +39,7 @@ class PlanOptions:
     memory: str = "auto"
     layout: str = "exact"
     wide: Collection[str] = ()
+    in_order: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,7 @@ class Means:
         kinds: where single tensors may lie.
         weights: of the level's layout block; those of the schema where the level leaves tensors row-major.
         deferred: operators that `keep` rules keep until the plan is made.
+        in_order: which kernels of work-groups share a launch in which work-groups take tasks in order.
     """
 
     device: Device
@@ -59,6 +62,7 @@ class Means:
     schedules: tuple[Schedule, ...]
     weights: LayoutWeights
     deferred: frozenset[str] = frozenset()
+    in_order: InOrder | None = None
 
     @property
     def limits(self) -> ImageLimits | None:
@@ -87,12 +91,6 @@ class Means:
         """Which launches become one whose work-items wait for each other."""
         return self.policy.rule(Megakernel) if self.device.compute.ordered_launches else None
 
-    @property
-    def in_order(self) -> InOrder | None:
-        """Which kernels of work-groups share a launch in which work-groups take tasks in order."""
-        wanted = self.device.compute.order and ONE_LAUNCH.value() == "on"
-        return self.policy.rule(InOrder) if wanted else None
-
 
 def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents: bool) -> Means:
     """The means of a level on a device; the fusion rules are those that the schedules can realise.
@@ -113,18 +111,29 @@ def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents
     # transformed weights of few bits would lose too much
     schedules = tuple(s for s in schedules if not isinstance(s, Winograd) or options.dtype == "float32")
     weights = base.layouts[level.layout] if level.layout else LayoutWeights(name="row_major", block=level.block)
+    policy = policy.within({s.template for s in schedules})
+    in_order = _in_order(policy, profile, options)
+    if in_order is not None:
+        policy = policy.with_columns(in_order.columns)
     return Means(
         device=profile,
-        policy=replace(
-            policy.within({s.template for s in schedules}),
-            products=next((s for s in schedules if isinstance(s, ByteProducts)), None),
-        ),
+        policy=replace(policy, products=next((s for s in schedules if isinstance(s, ByteProducts)), None)),
+        in_order=in_order,
         memory=memory,
         kinds=kinds,
         schedules=schedules,
         weights=weights,
         deferred=base.deferred,
     )
+
+
+def _in_order(policy: Policy, profile: Device, options: PlanOptions) -> InOrder | None:
+    """The block of launches in which work-groups take tasks in order, where the plan may have such launches."""
+    rule = policy.rule(InOrder)
+    if rule is None or not profile.compute.order or not options.in_order:
+        return None
+    wanted = ONE_LAUNCH.value()
+    return rule if wanted == "on" or (not wanted and options.dtype in rule.types) else None
 
 
 def _memory(memory: str, policy: Policy, profile: Device) -> tuple[str, tuple[str, ...]]:

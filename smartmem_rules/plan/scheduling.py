@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from smartmem_rules.language.blocks.fuse import Horizontal
+from smartmem_rules.language.blocks.fuse import Horizontal, InOrder
 from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.fusion.program import Program
 from smartmem_rules.plan.kernel.launch import Launch, Wave
@@ -17,7 +18,7 @@ from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.plan.kernel.storage import item_bytes
 from smartmem_rules.plan.launch.configs import LaunchConfigs
 from smartmem_rules.plan.launch.horizontal_gpu import Candidate, side_by_side_in_groups
-from smartmem_rules.plan.launch.in_order import Stretch, in_stretches, join_stretches
+from smartmem_rules.plan.launch.in_order import Stretch, in_stretches, join_stretches, time_of
 from smartmem_rules.plan.launch.megakernel import counters, join_launches
 from smartmem_rules.plan.launch.touched import Touched
 from smartmem_rules.plan.memory.chain_scratch import keep_rows
@@ -205,6 +206,26 @@ def _in_order(
     if rule is None or limits is None or not _is_regrouped(planning) or not _noted(planning, tensors):
         return launches, ()
     return in_stretches(launches, _configs(limits, planning, scheduler, tensors), rule)
+
+
+def in_order_pays(planning: Planning, apart: Planning) -> bool:
+    """Whether a plan whose kernels may share launches in order is the faster one by the model.
+
+    Args:
+        apart: the same model's, with kernels that suit launches of their own.
+    """
+    return _modelled(planning, planning.in_order, together=True) < _modelled(apart, planning.in_order, together=False)
+
+
+def _modelled(planning: Planning, rule: InOrder | None, together: bool) -> float:
+    """Nanoseconds of the launches; infinitely many where they cannot be ordered."""
+    limits = planning.horizontal
+    if rule is None or limits is None or not _is_regrouped(planning) or not _noted(planning, planning.tensors):
+        return math.inf
+    tensors = dict(planning.tensors)
+    scheduler = planning.scheduler(tensors, None)
+    launches = _horizontal_on_gpus(_scheduled(planning, scheduler, False), planning, scheduler, tensors)
+    return time_of(launches, _configs(limits, planning, scheduler, tensors), rule, together)
 
 
 def _noted(planning: Planning, tensors: Mapping[str, Stored]) -> list[str]:

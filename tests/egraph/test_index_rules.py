@@ -67,6 +67,24 @@ def test_searches_end_by_what_they_write_and_not_by_the_clock(base: RuleBase, mo
     assert better == (Index(0, ((OUTER, 1),)), second)
 
 
+def test_an_index_is_searched_once_whatever_its_variables_are_called(
+    base: RuleBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[Index] = []
+    search = Improver._search
+
+    def noted(improver: Improver, index: Index) -> Index | None:
+        searched.append(index)
+        return search(improver, index)
+
+    monkeypatch.setattr(Improver, "_search", noted)
+    improver = Improver(base)
+    other = Index(0, ((Var("i2", 8), 7), (Var("i5", 7), 1)))
+    indices = tuple(mod(Index(3, one.terms), 28) for one in (SUM, other))
+    assert [improver._improve(index) for index in indices] == [*indices]
+    assert len(searched) == 1
+
+
 def test_digits_are_left_alone() -> None:
     assert is_simple(div(Index(0, ((OUTER, 1),)), 2))
     assert not is_simple(mod(Index(3, ((OUTER, 1),)), 8))

@@ -161,7 +161,6 @@ NEAR_KEPT = {
         "weights_of_few_bits",
         'contains(["int4", "uint4", "int2", "uint2", "int8", "uint8"], dtype(x))',
     ): TensorType("int16", (64, 64)),
-    ("weights_of_bytes", "rank(x) >= 2"): TensorType("int8", (64,)),
     ("weights_of_bytes", 'contains(["int8", "uint8"], dtype(x))'): TensorType("int16", (64, 64)),
     ("weights_of_bytes", "prod(shape(x)) > 0"): TensorType("int8", (0, 4)),
     ("biases_of_words", "rank(x) == 1"): TensorType("int32", (4, 4)),

@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 
 from smartmem_rules.emit.c.access import Access
+from smartmem_rules.language import cache
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import PlanError, Stored
@@ -44,10 +45,35 @@ class Target:
         return self.device.kind == "cpu"
 
 
+class _Translated(jinja2.BytecodeCache):
+    """Templates as Python, kept beside what is known of rule files; jinja2 compares the digest of a template's text."""
+
+    def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        found = cache.read_bytes(_file_of(bucket))
+        if found is not None:
+            try:
+                bucket.bytecode_from_string(found)
+            except Exception:  # a damaged or foreign file is like none
+                bucket.reset()
+
+    def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        cache.write_bytes(_file_of(bucket), bucket.bytecode_to_string())
+
+
+def _file_of(bucket: jinja2.bccache.Bucket) -> str:
+    """One for each version of jinja2 and each way in which `_environment` reads templates."""
+    return f"{bucket.key}-{cache.digest_of(jinja2.__version__, 'trim_blocks lstrip_blocks')[:8]}.template"
+
+
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
-    loader = jinja2.FileSystemLoader(str(templates_path()))
-    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(str(templates_path())),
+        bytecode_cache=_Translated(),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def render(template: str, **values: Any) -> str:

@@ -26,6 +26,10 @@ from smartmem_rules.language.blocks.workarounds import EFFECTS, Workaround, work
 DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
 LEAST_REGISTERS = 16
 """Vector registers where a device's block says nothing of them."""
+REGISTERS_TOGETHER = 8
+"""Compilers of GPUs give registers to work-items in such portions."""
+MOST_REGISTERS = 255
+"""That a work-item of a GPU can name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +86,9 @@ class Compute:
         "microseconds from the end of a kernel's work-groups to the start of those that wait for them in one launch",
         0.0,
     )
+    order_factor: float = real("how many times as long as in a launch of its own a kernel takes in such a launch", 1.0)
+    unit_registers: int = whole("registers of 32 bits that the work-items of a unit share, 0: as many as they take", 0)
+    meet_us: float = real("microseconds for which work-groups of a split reduction meet in such a launch", 0.0)
     take_us: float = real("microseconds for which a work-group asks for its next task in such a launch", 0.0)
     wave_us: float = real("microseconds of one wave of work-items, each of which loads, computes and stores", 0.0)
     clock_ghz: float = real("cycles of a unit in a nanosecond; 0: it is not known", 0.0)
@@ -104,6 +111,20 @@ class Compute:
     def unit_time(self, operations: float) -> float:
         """Nanoseconds of scalar operations on one unit."""
         return operations * self.units / self.peak
+
+    def registers_of_each(self, items: int) -> int:
+        """Registers that each of so many work-items of a unit may take; 0: any number."""
+        each = self.unit_registers // items // REGISTERS_TOGETHER * REGISTERS_TOGETHER
+        return each if each < MOST_REGISTERS else 0
+
+    def cycle(self, sums_per_cycle: float) -> float:
+        """Nanoseconds of a cycle of a unit.
+
+        Args:
+            sums_per_cycle: products that a unit adds; where nothing says what a cycle takes, a device reaches its peak
+                with so many on all units.
+        """
+        return 1 / self.clock_ghz if self.clock_ghz else self.unit_time(2 * sums_per_cycle)
 
     product_latency: float = real(
         "from one product to the next of the same sum, in products of a vector; 0: what the schedules say", 0.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from smartmem_rules.language.blocks.keys import UNLIMITED, BlockRecord, flag, real, whole, word
+from smartmem_rules.language.blocks.keys import UNLIMITED, BlockRecord, flag, real, whole, word, words
 
 if TYPE_CHECKING:
     from smartmem_rules.language.blocks.device import Device
@@ -93,6 +93,7 @@ class Prologue(FeedBlock):
     row_bytes: int = whole("bytes of one row that are kept on chip")
     right_bytes: int = whole("bytes of a right factor that are kept beside it", UNLIMITED)
     keeps: bool = flag("whether the rows may be stored too, for others that read them", False)
+    columns: int = whole("columns of the right factor at most: each tile of them makes the rows anew", UNLIMITED)
 
     @property
     def first(self) -> str:
@@ -187,6 +188,8 @@ class InOrder(FuseBlock):
         256,
     )
     spare_local_bytes: int = whole("bytes of local memory that a launch of several kernels leaves between them", 1024)
+    columns: int = whole("`columns` of blocks for `prologue` where kernels may share such a launch", UNLIMITED)
+    types: tuple[str, ...] = words("stored types of plans in which kernels share such launches unless they shall not")
     seconds: float = real("time after which a waiting work-group gives up, and the run fails", 10.0)
 
     def polls(self, device: Device) -> int:

@@ -46,12 +46,15 @@ class Feeding(Grouping):
             if reader.form != "contraction":
                 self._refuse(rule, group, reader, "the kernel that reads the rows is no contraction", None, 1)
                 continue
-            row_bytes, right_bytes = self._row_bytes(group, rule), self._right_bytes(reader)
-            if row_bytes > rule.row_bytes:
-                self._refuse(rule, group, reader, "bytes of a row on chip", (row_bytes, rule.row_bytes), 4)
-                continue
-            if right_bytes > rule.right_bytes:
-                self._refuse(rule, group, reader, "bytes of the right factor", (right_bytes, rule.right_bytes), 5)
+            columns = 0 if reader.contraction is None else largest(reader.contraction.n.extent)
+            limits = (
+                ("bytes of a row on chip", (self._row_bytes(group, rule), rule.row_bytes), 4),
+                ("bytes of the right factor", (self._right_bytes(reader), rule.right_bytes), 5),
+                ("columns, each tile of which makes the rows anew", (columns, rule.columns), 5),
+            )
+            exceeded = next((one for one in limits if one[1][0] > one[1][1]), None)
+            if exceeded is not None:
+                self._refuse(rule, group, reader, *exceeded)
                 continue
             if any(t in self.unfed for t in reader.tensors):
                 self._refuse(rule, group, reader, "no schedule has room on chip for both", None, 6)

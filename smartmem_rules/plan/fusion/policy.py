@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from smartmem_rules.language.blocks.fuse import Chain, FeedBlock, FuseBlock
+from smartmem_rules.language.blocks.fuse import Chain, FeedBlock, FuseBlock, Prologue
 from smartmem_rules.language.blocks.level import KeptRows, Level
 from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.language.syntax import Table
@@ -99,6 +99,11 @@ class Policy:
     def within(self, templates: Collection[str]) -> Policy:
         """The policy without the rules whose template no schedule has."""
         return replace(self, rules=tuple(r for r in self.rules if not r.template or r.template in templates))
+
+    def with_columns(self, most: int) -> Policy:
+        """The policy with products of so many columns at most that make rows of their left factor themselves."""
+        own = (replace(r, columns=min(most, r.columns)) if isinstance(r, Prologue) else r for r in self.rules)
+        return replace(self, rules=tuple(own))
 
     def rule(self, kind: type[R]) -> R | None:
         """The level's first block of a pass, None where it has none."""

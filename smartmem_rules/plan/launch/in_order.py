@@ -94,6 +94,14 @@ def in_stretches(
     return found, tuple(stretches)
 
 
+def time_of(launches: Sequence[Launch], configs: LaunchConfigs, rule: InOrder, together: bool) -> float:
+    """Modelled nanoseconds of launches, parted in the cheapest way, or each by itself."""
+    candidates = [_candidate(launch, configs, rule) for launch in launches]
+    if not together:
+        return sum(configs.device.compute.launch + one.alone for one in candidates)
+    return _shortest(candidates, configs.device, rule)[-1].time
+
+
 def join_stretches(
     launches: Sequence[Launch], stretches: Sequence[Stretch], touched: Touched, polls: int, noted: str
 ) -> list[Launch]:
@@ -137,7 +145,18 @@ def _joined(steps: tuple[Launch, ...], stretch: Stretch, note: Note, touched: To
 
 
 def _parts(candidates: Sequence[_Candidate], device: Device, rule: InOrder) -> list[tuple[int, int, Shape | None]]:
-    """Where each launch begins and ends, and its shape if it is one of several: the shortest path over the places."""
+    """Where each launch begins and ends, and its shape if it is one of several."""
+    best = _shortest(candidates, device, rule)
+    found: list[tuple[int, int, Shape | None]] = []
+    end = len(candidates)
+    while end:
+        found.append((best[end].begin, end, best[end].shape))
+        end = best[end].begin
+    return found[::-1]
+
+
+def _shortest(candidates: Sequence[_Candidate], device: Device, rule: InOrder) -> list[_Found]:
+    """The cheapest launches for those up to each place: the shortest paths over the places."""
     shapes = sorted({shape for candidate in candidates for shape in candidate.ways})
     best = [_Found(0.0, 0, None), *[_Found(math.inf, 0, None)] * len(candidates)]
     for begin, candidate in enumerate(candidates):
@@ -153,12 +172,7 @@ def _parts(candidates: Sequence[_Candidate], device: Device, rule: InOrder) -> l
                 time += way.time
                 if end > begin and time < best[end + 1].time:
                     best[end + 1] = _Found(time, begin, shape)
-    found: list[tuple[int, int, Shape | None]] = []
-    end = len(candidates)
-    while end:
-        found.append((best[end].begin, end, best[end].shape))
-        end = best[end].begin
-    return found[::-1]
+    return best
 
 
 def _candidate(launch: Launch, configs: LaunchConfigs, rule: InOrder) -> _Candidate:
@@ -216,9 +230,9 @@ def _time(way: LaunchConfig, shape: Shape, slots: int, device: Device) -> float:
     """Nanoseconds of a kernel's tasks in a launch of others."""
     waves = math.ceil(way.groups(shape.threads) / slots)
     asking = (waves - 1) * device.compute.take_us * 1000
-    if way.choice is not None:
-        return way.time + asking
-    return max(way.time, waves * device.compute.wave_us * 1000) + asking
+    wave = device.compute.wave_us * 1000
+    own = way.time + wave if way.choice is not None else max(way.time, waves * wave)
+    return device.compute.order_factor * own + asking
 
 
 def _resized(candidate: _Candidate, shape: Shape, configs: LaunchConfigs) -> list[Launch]:

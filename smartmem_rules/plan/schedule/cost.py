@@ -122,9 +122,7 @@ class KernelCosts:
         """
         if self.templates.texture is not None:
             return group_time(self.device, choice.tile, demand, counted)
-        # the device reaches its peak where all multiprocessors add products in each cycle
-        cycle = self.device.compute.unit_time(2 * cycles.sums_per_cycle)
-        return group_cost(choice, cycles, demand, self.device) * cycle
+        return group_cost(choice, cycles, demand, self.device) * self.device.compute.cycle(cycles.sums_per_cycle)
 
     def _group(self, form: GroupForm) -> float:
         demand = form.demand
