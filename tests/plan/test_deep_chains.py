@@ -66,8 +66,9 @@ STEPS = {
 """Steps that a plan once took exponential time for, or too much recursion, or compilers did."""
 
 
+@pytest.mark.parametrize("device", ["pocl", "nvidia"])
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-def test_sixteen_such_steps_are_planned_and_right(step: str) -> None:
+def test_sixteen_such_steps_are_planned_and_right(step: str, device: str) -> None:
     lines = "\n".join(step.format(k, k + 1) for k in range(16))
     head = '<ir_version: 8, opset_import: ["" : 17]>'
     inputs = "float[4, 8] t0, int64[8] i0, int64[4, 3] p, float[4, 3] u"
@@ -80,7 +81,7 @@ def test_sixteen_such_steps_are_planned_and_right(step: str) -> None:
         "u": random.standard_normal((4, 3)).astype(np.float32),
     }
     (wanted,) = onnxruntime.InferenceSession(model.SerializeToString(), providers=[CPU]).run(None, feeds)
-    (found,) = sm.optimize(model).run(feeds).values()
+    (found,) = sm.optimize(model, device=device).run(feeds).values()
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
 
 

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from smartmem_rules.plan.fusion.program import Definition
 from smartmem_rules.tensor.expr import Expr, Read, children, walk
 
+_LEVELS_OF_GATHERS = 15
+"""An index that is read at an index takes the recursion of so many nested operations, most of it where C is parsed."""
+
 
 @dataclass(frozen=True)
 class Nesting:
@@ -47,8 +50,9 @@ def nesting_after(definition: Definition, nestings: Mapping[str, Nesting]) -> Ne
         if not isinstance(node, Read):
             terms += 1
             continue
-        inner = nestings.get(node.tensor, Nesting(0, 1))
-        depth, terms = max(depth, inner.depth), terms + inner.terms * _gathered(node)
+        inner, atoms = nestings.get(node.tensor, Nesting(0, 1)), _gathered(node)
+        depth = max(depth, inner.depth + _LEVELS_OF_GATHERS * atoms)
+        terms += inner.terms * max(1, atoms)
     return Nesting(1 + _levels(body) + depth, terms)
 
 
@@ -69,8 +73,8 @@ def nesting_of(members: Iterable[Definition]) -> Nesting:
 
 
 def _gathered(read: Read) -> int:
-    """The atoms of the indices of a read that are read themselves, 1 where none is."""
-    return max(1, sum(index.size for index in read.indices if index.gathered))
+    """The atoms of the indices of a read that are read themselves."""
+    return sum(index.size for index in read.indices if index.gathered)
 
 
 def _levels(expr: Expr) -> int:

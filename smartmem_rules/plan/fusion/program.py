@@ -29,10 +29,9 @@ from smartmem_rules.tensor.substitution import lookup, map_gathered, ravel
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
 _LARGEST_VIEW = 64
-"""Atoms of an index map above which readers do not read through it: those of models have up to 17.
-
-Indices that are read at indices (`i[i[k]]`) would double with each such step.
-"""
+"""Atoms of an index map above which readers do not read through it: those of models have up to 17."""
+_LARGEST_GATHER = 8
+"""The same where indices are read at indices (`i[i[k]]`), of which each such step doubles the depth."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,8 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
             if through_views and source is not None and equation.tensor not in graph.outputs:
                 view = map_of_equation(settled, types[source.tensor].shape)
                 assert view is not None
-                if view.size <= _LARGEST_VIEW:
+                gathers = any(index.gathered for index in view.indices)
+                if view.size <= (_LARGEST_GATHER if gathers else _LARGEST_VIEW):
                     views[equation.tensor] = (source.tensor, view)
                     continue
             definitions.append(Definition(settled, node.name, node.origin or (node.name,), classes))
