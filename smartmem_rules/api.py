@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from smartmem_rules.arguments import check_types
 from smartmem_rules.explanation.model_nodes import file_nodes, node_of
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
@@ -116,6 +117,7 @@ def optimize(
         PlanError: no kernel can be planned for something.
         BuildError, RunError: the device refuses a kernel or has too little memory.
         ValueError: an argument is none of its choices.
+        TypeError: arguments are of other types; the message names all of them.
     """
     if holds_tensors(rules):
         example_inputs, rules = rules, ()
@@ -123,6 +125,7 @@ def optimize(
         "rules": rules, "device": device, "level": level, "dtype": dtype, "memory": memory, "disable": disable,
         "layout": layout, "debug": debug, "limits": limits, "probes": probes, "anew": anew,
     }  # fmt: skip
+    check_types(options, dims)
     if is_program(graph):
         from smartmem_rules.torch_backend.programs import optimize_program  # start-up time
 
