@@ -1,5 +1,5 @@
 {% from "entry.cl" import entry %}
-{% from "group_product.cl" import product, finished, each %}
+{% from "group_product.cl" import product, finished, each, met %}
 {% from "matrix_product.cl" import unit_product %}
 // Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums. Tiles of both factors, {{ s.step }} deep, lie in local
 // memory; the next tiles are loaded while these are multiplied.
@@ -69,13 +69,18 @@
     barrier(CLK_LOCAL_MEM_FENCE);
     if (arrived[0] == {{ splits - 1 }}) {
     smr_meet();
+{% if not s.direct %}
+{{ met(s, splits) }}
+{% endif %}
 {% else %}
 {{ unit_product(s, u, left, right, 0, turns, turns_summed) if u else product(s, left, right, 0, turns, turns_summed) }}
 {% endif %}
 {{ each(s) }}
         const int {{ row }} = first_row + tile_row;
         if ({{ row }} < {{ m }}) {
-{% if splits > 1 %}
+{% if splits > 1 and not s.direct %}
+        const float4 finished = *(__local const float4*)(memory + tile_row * {{ s.sum_stride }} + tile_column);
+{% elif splits > 1 %}
         float4 finished = 0.0f;
         for (int part = 0; part < {{ splits }}; ++part) {
             volatile __global float4* sums = (volatile __global float4*)(partial + part * {{ s.rows * s.columns }});

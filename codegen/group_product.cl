@@ -118,3 +118,28 @@
 {% endfor %}
 {% endif %}
 {% endmacro %}
+
+{# Adds up the partial sums of all work-groups of a tile, in local memory. Several of a work-item's places are asked for at
+   once: one after the other, each would wait for memory. #}
+{% macro met(s, splits) %}
+{% set places = s.rows * s.columns // 4 %}
+{% set turns = [4, (places + s.threads - 1) // s.threads]|min %}
+    for (int first = thread; first < {{ places }}; first += {{ turns * s.threads }}) {
+        float4 met[{{ turns }}];
+        #pragma unroll
+        for (int i = 0; i < {{ turns }}; ++i) {
+            const int place = min(first + i * {{ s.threads }}, {{ places - 1 }});
+            met[i] = 0.0f;
+            #pragma unroll
+            for (int part = 0; part < {{ splits }}; ++part) {
+                volatile __global float4* sums = (volatile __global float4*)(partial + part * {{ s.rows * s.columns }});
+                met[i] += sums[place];
+            }
+        }
+        #pragma unroll
+        for (int i = 0; i < {{ turns }}; ++i) {
+            const int place = first + i * {{ s.threads }};
+            if (place < {{ places }}) *(__local float4*)(memory + place / {{ s.columns // 4 }} * {{ s.sum_stride }} + place % {{ s.columns // 4 }} * 4) = met[i];
+        }
+    }
+{% endmacro %}

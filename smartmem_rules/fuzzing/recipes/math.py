@@ -90,7 +90,7 @@ def read_again(b: Builder) -> None:
     for _ in range(b.integer(4, 16)):
         if x is None:
             return
-        kind = b.pick(("gate", "choice", "greatest", "row"))
+        kind = b.pick(("gate", "choice", "greatest", "row", "outer", "written"))
         shape = b.shape(x)
         if kind == "gate":
             gate = b.one(b.pick(("Sigmoid", "HardSigmoid", "Tanh", "Cos")), [x])
@@ -102,9 +102,16 @@ def read_again(b: Builder) -> None:
         elif kind == "greatest" or not shape or 0 in shape:
             other = b.one("Neg", [x])
             x = other and b.one(b.pick(("Max", "Min")), [x, other])
-        else:
+        elif kind == "row":
             row = b.reduced("ReduceMax", x, [len(shape) - 1], True)
             x = row and b.one("Sub", [x, row])
+        elif kind == "outer":
+            row, column = (b.reduced("ReduceMean", x, [axis], True) for axis in (len(shape) - 1, 0))
+            x = row and column and b.one("Mul", [row, column])
+        else:
+            places = b.random.permutation(shape[0])[:1].reshape((1,) * len(shape))
+            written = b.one("ScatterElements", [x, b.constant(places), b.operand(places.shape, b.array(x).dtype.name)])
+            x = written and b.one("Add", [written, x])
 
 
 def clip(b: Builder) -> None:

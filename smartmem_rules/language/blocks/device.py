@@ -88,6 +88,7 @@ class Compute:
     )
     order_factor: float = real("how many times as long as in a launch of its own a kernel takes in such a launch", 1.0)
     unit_registers: int = whole("registers of 32 bits that the work-items of a unit share, 0: as many as they take", 0)
+    meet_us: float = real("microseconds for which work-groups of a split reduction meet in such a launch", 0.0)
     take_us: float = real("microseconds for which a work-group asks for its next task in such a launch", 0.0)
     wave_us: float = real("microseconds of one wave of work-items, each of which loads, computes and stores", 0.0)
     clock_ghz: float = real("cycles of a unit in a nanosecond; 0: it is not known", 0.0)

@@ -46,7 +46,7 @@ class Level(BlockRecord):
     most_terms: int = whole(
         "operations and reads of that expression above which the same holds: a value that is read twice is written "
         "twice",
-        1024,
+        128,
     )
     half_margin: float = real("how much larger than in the calibration run values in float16 may become", 4.0)
     intermediates: str = word("how they share memory", "shared", "in_place", default="shared")

@@ -25,6 +25,8 @@ from smartmem_rules.plan.kernel.model import Kernel
 
 Configuration = tuple[int, ...]
 """The numbers of the kernels that run."""
+_MOST_CHOICES = 20_000
+"""Steps of a search for the configurations of one region; the regions of models take some hundreds."""
 
 
 @dataclass(frozen=True)
@@ -243,14 +245,17 @@ class _Regions:
         return len(set(written)) == len(written) and needs <= set(written)
 
     def _covers(self, wanted: Sequence[str], inside: Collection[int]) -> Iterator[Configuration]:
-        """The sets of kernels that write what is wanted and what they read themselves, nothing twice, depth first."""
+        """The sets of kernels that write what is wanted and what they read themselves, nothing twice, depth first.
+
+        The search ends after `_MOST_CHOICES`: where few sets are possible, it would try all ways to fail.
+        """
         queue, asked = [*wanted], set(wanted)
         taken: list[int] = []
         written: set[str] = set()
         # for each choice on the way: what else can be chosen, its tensor's place in the queue, and the queue's length
         choices: list[tuple[Iterator[int], int, int]] = []
         place = 0
-        while True:
+        for _ in range(_MOST_CHOICES):
             while place < len(queue) and queue[place] in written:
                 place += 1
             if place == len(queue):

@@ -20,7 +20,8 @@ class Nesting:
 
     Attributes:
         depth: operations nested in one another.
-        terms: operations, reads and constants; what is read several times counts as often.
+        terms: operations, reads and constants; what is read several times counts as often, and what is read at indices
+            that are read themselves as often as these have atoms.
     """
 
     depth: int
@@ -43,11 +44,11 @@ def nesting_after(definition: Definition, nestings: Mapping[str, Nesting]) -> Ne
     body = definition.equation.body
     depth, terms = 0, 0
     for node in walk(body):
-        inner = nestings.get(node.tensor) if isinstance(node, Read) else None
-        if inner is None:
+        if not isinstance(node, Read):
             terms += 1
-        else:
-            depth, terms = max(depth, inner.depth), terms + inner.terms
+            continue
+        inner = nestings.get(node.tensor, Nesting(0, 1))
+        depth, terms = max(depth, inner.depth), terms + inner.terms * _gathered(node)
     return Nesting(1 + _levels(body) + depth, terms)
 
 
@@ -65,6 +66,11 @@ def nesting_of(members: Iterable[Definition]) -> Nesting:
         depth, terms = max(depth, own.depth), max(terms, own.terms)
         found[member.tensor] = nesting_for_readers(member, own)
     return Nesting(depth, terms)
+
+
+def _gathered(read: Read) -> int:
+    """The atoms of the indices of a read that are read themselves, 1 where none is."""
+    return max(1, sum(index.size for index in read.indices if index.gathered))
 
 
 def _levels(expr: Expr) -> int:

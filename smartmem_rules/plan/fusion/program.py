@@ -28,6 +28,12 @@ from smartmem_rules.tensor.interpreter.split import without_trivial_loops
 from smartmem_rules.tensor.substitution import lookup, map_gathered, ravel
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
+_LARGEST_VIEW = 64
+"""Atoms of an index map above which readers do not read through it: those of models have up to 17.
+
+Indices that are read at indices (`i[i[k]]`) would double with each such step.
+"""
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -144,8 +150,9 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
             if through_views and source is not None and equation.tensor not in graph.outputs:
                 view = map_of_equation(settled, types[source.tensor].shape)
                 assert view is not None
-                views[equation.tensor] = (source.tensor, view)
-                continue
+                if view.size <= _LARGEST_VIEW:
+                    views[equation.tensor] = (source.tensor, view)
+                    continue
             definitions.append(Definition(settled, node.name, node.origin or (node.name,), classes))
     packed = graph.stays_packed(deferred)
     packable = {name: values for name, values in graph.constants.items() if name not in packed}

@@ -78,6 +78,7 @@ class LaunchConfigs:
         ways = (self._tile(kernel, choice, 0.0) for choice, _ in self.costs.tiles(kernel))
         times = (
             group_cost(choice, cycles, demand, self.device, residents) / compute.clock_ghz
+            + (compute.meet_us * 1000 if choice.splits > 1 else 0)
             for choice, _ in self.costs.tiles(kernel)
         )
         return tuple(replace(way, time=time, alone=False) for way, time in zip(ways, times, strict=True))
