@@ -187,3 +187,12 @@ def test_a_batch_may_be_open() -> None:
         x = random.standard_normal((count, 8, 14, 14)).astype(np.float32)
         (actual,) = plan.run({"x": x}).values()
         np.testing.assert_array_equal(actual, session.run(None, {"x": x})[0])
+
+
+def test_an_image_is_not_quantized_again_for_every_window() -> None:
+    made = Quantized("uint8", np.random.default_rng(4))
+    x = made.activation("input", "x", 0.03)
+    w, _ = made.weight("w", (16, 3, 3, 3), 0)
+    model = made.model((1, 3, 128, 128), made.node("Conv", x, w, scale=0.05, pads=[1, 1, 1, 1], strides=[2, 2]))
+    plan = smartmem_rules.optimize(model, device="pocl", disable=["one_after_another"])
+    assert len(plan.kernels) == 2

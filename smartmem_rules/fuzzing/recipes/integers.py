@@ -64,7 +64,7 @@ def _weights(b: Builder, shape: tuple[int, ...], axis: int, fan: int) -> tuple[s
     each = (shape[axis],) if b.chance() else ()
     along = axis if not b.chance(_ODD) else b.integer(0, len(shape) - 1)
     each = (shape[along],) if each else ()
-    scales = (np.asarray(b.random.uniform(0.2, 1.0, each)) / (100 * np.sqrt(fan))).astype(np.float32)
+    scales = (np.asarray(b.random.uniform(0.2, 1.0, each)) / (100 * np.sqrt(max(1, fan)))).astype(np.float32)
     zeros = b.random.integers(-3, 4, each) if b.chance(0.3) else np.zeros(each)
     zeros = zeros + (128 if kind == "uint8" else 0)
     operands = [
