@@ -12,10 +12,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "smartmem_rules"
 LAYERS = (
-    "errors", "environment", "logs", "resources", "collector", "limits", "arguments", "stages", "statistics", "whole_files",
-    "linear_programs", "language", "tensor", "guards", "analysis", "exchange", "rulebase", "graph", "certificate",
-    "egraph", "extraction", "writing", "plan", "provenance", "simulate", "invariants", "probes", "emit", "runtime",
-    "checking", "tuning", "kept_plans", "pipeline", "explanation", "report", "verification", "simplification",
+    "errors", "environment", "logs", "resources", "collector", "limits", "arguments", "stages", "statistics",
+    "whole_files", "linear_programs", "language", "tensor", "guards", "analysis", "exchange", "rulebase", "graph",
+    "certificate", "egraph", "extraction", "writing", "plan", "provenance", "simulate", "invariants", "probes", "emit",
+    "runtime", "checking", "tuning", "kept_plans", "pipeline", "explanation", "report", "verification", "simplification",
     "quantization", "planned", "room", "decoding", "optimized", "bundle", "doctor", "specialized", "views",
     "torch_backend", "api", "benchmarking", "fuzzing", "lsp", "reference", "onnx_backend",
     "schema", "cli",
