@@ -16,9 +16,9 @@ LAYERS = (
     "whole_files", "linear_programs", "language", "tensor", "guards", "analysis", "exchange", "rulebase", "graph",
     "certificate", "egraph", "extraction", "writing", "plan", "provenance", "simulate", "invariants", "probes", "emit",
     "runtime", "checking", "tuning", "kept_plans", "pipeline", "explanation", "report", "verification",
-    "simplification", "quantization", "planned", "room", "decoding", "optimized", "bundle", "doctor", "specialized", "views",
-    "torch_backend", "api", "benchmarking", "fuzzing", "lsp", "reference", "onnx_backend",
-    "schema", "cli",
+    "simplification", "quantization", "planned", "room", "decoding", "optimized", "bundle", "doctor", "specialized",
+    "views", "torch_backend", "api", "benchmarking", "fuzzing", "lsp", "reference", "onnx_backend", "schema",
+    "cli",
 )  # fmt: skip
 """From the bottom to the top: a package imports those before it only."""
 MOST_MODULES = 20
