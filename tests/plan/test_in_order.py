@@ -11,7 +11,10 @@ import pytest
 
 from smartmem_rules import load, optimize
 from smartmem_rules.environment import EMULATED_UNITS, ONE_LAUNCH
+from smartmem_rules.language.blocks.fuse import Prologue
+from smartmem_rules.plan.fusion.policy import policy_of
 from smartmem_rules.plan.kernel.launch import Ordered
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.executor import Executor, RunError
 from tests.plan.test_ordered import agree, agree_on_threads, feeds, layers, ordered_launches
 
@@ -83,7 +86,7 @@ def test_who_waits_in_vain_gives_up_and_is_named(plans: tuple[Path, Path]) -> No
 @pytest.mark.exhaustive
 def test_every_access_is_inside(tmp_path: Path) -> None:
     with EMULATED_UNITS.set_to("8.0"):
-        plan = optimize(layers(tmp_path, 1), device="nvidia", dtype="float16", debug=True)
+        plan = optimize(layers(tmp_path, 2), device="nvidia", dtype="float16", debug=True)
         the_launch(plan.kernels)
         assert plan.check().passed
 
@@ -99,3 +102,25 @@ def test_what_others_write_is_not_read_by_way_of_a_cache_of_constants(plans: tup
         for parameter, argument in zip(heads[name].split(",\n"), given, strict=False):
             if "const " in parameter and "restrict" in parameter:
                 assert {*re.findall(r"\bp\d+", argument)} <= constants, (name, argument)
+
+
+def test_the_registers_of_a_unit_suffice_for_all_work_groups() -> None:
+    compute = load_rules().devices["nvidia"].compute
+    assert compute.registers_of_each(512) == 128
+    assert compute.registers_of_each(768) == 80
+    assert compute.registers_of_each(256) == 0, "no work-item takes more than 255"
+    assert replace(compute, unit_registers=0).registers_of_each(512) == 0
+
+
+def test_cycles_are_those_of_the_clock_where_it_is_known() -> None:
+    compute = load_rules().devices["nvidia"].compute
+    assert compute.cycle(1100) == compute.cycle(101) == pytest.approx(1 / 1.98)
+    unknown = replace(compute, clock_ghz=0.0)
+    assert unknown.cycle(1100) == pytest.approx(2200 * compute.units / compute.peak_gflops)
+
+
+def test_only_products_of_few_columns_make_their_rows() -> None:
+    base = load_rules()
+    policy = policy_of(base.levels["smartmem"], base.tables, base.fuses)
+    (rule,) = (one for one in policy.with_columns(128).rules if isinstance(one, Prologue) and one.template == "group")
+    assert rule.columns == 128 < next(one for one in policy.rules if one.name == rule.name).columns
