@@ -15,7 +15,7 @@ from smartmem_rules.exchange import certificates
 from smartmem_rules.simplification import checking
 from smartmem_rules.torch_backend import errors as torch_errors
 
-ARGUMENTS = {"ValueError"}
+ARGUMENTS = {"ValueError", "TypeError"}
 """What a wrong argument raises: a slip of the caller, not of what was given to it."""
 
 

@@ -206,6 +206,9 @@ class _Body:
         if calls and _COPY.match(word):
             end = _closing(text, opening)
             return self._copied(word, _split(text[opening + 1 : end])), end + 1
+        if calls and word == _WHERE:
+            end = _closing(text, opening)
+            return self._loaded_where(*_split(text[opening + 1 : end])), end + 1
         base = self._base(word)
         if base is None:
             if word in self.images and not bare:
@@ -304,6 +307,11 @@ class _Body:
         elements = f"{_COPIED_BYTES} / (int)sizeof(*{_pointer_of(source)})"
         return f"{word}({self._text(to)}, {self._pointed(source, elements, False, 0)}, {self._text(counts)})"
 
+    def _loaded_where(self, condition: str, source: str) -> str:
+        """`smr_load_half4_where(condition, p + e)`: four halves, whose place lies inside only where they are loaded."""
+        place = self._pointed(source, 4, False, SLACK)
+        return f"(({self._text(condition)}) ? {_WHERE}(1, {place}) : (float4)(0))"
+
     def _handed(self, word: str, arguments: Sequence[str]) -> str:
         """A call of another function of the text, which gets what the checks in it need."""
         extra = ["smr_log"]
@@ -327,6 +335,7 @@ class _Body:
 _PART = re.compile(r"\(__global (?:const )?\w+\*\)\((?P<whole>\w+) \+ (?P<elements>\d+)\)$")
 """A tensor that is a part of another one, to whose end it is checked."""
 _HINT = "SMR_PREFETCH"
+_WHERE = "smr_load_half4_where"
 _ATOMIC = ("atomic_", "smr_order_")
 """How functions of counters begin: OpenCL's, and those of codegen/order_ptx.cl."""
 _COPY = re.compile(r"\w+_copy$")

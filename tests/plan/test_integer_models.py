@@ -13,6 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import smartmem_rules
 
+pytestmark = pytest.mark.sampled(4)
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 

@@ -127,6 +127,20 @@ def test_vector_loads_may_reach_over_the_end() -> None:
     np.testing.assert_array_equal(debugged(plan).run(feed())["y"], Executor(make_plan(), choose()).run(feed())["y"])
 
 
+LOADED = """
+#define smr_load_half4_where(COUNTS, PLACE) (float4)(*(PLACE))
+smr_load_half4_where({0}, t + i * 10 + j - {1}).s0 * 2.0f"""
+
+
+def test_loads_under_a_condition_are_checked_where_it_holds() -> None:
+    plan = planted("t[i * 10 + j] * 2.0f", LOADED.format("i < 6", 0))
+    np.testing.assert_array_equal(debugged(plan).run(feed())["y"], Executor(make_plan(), choose()).run(feed())["y"])
+    beside = debugged(planted("t[i * 10 + j] * 2.0f", LOADED.format("i > 5", 400)))
+    np.testing.assert_array_equal(beside.run(feed())["y"], np.zeros((6, 10)))
+    with pytest.raises(BoundsError, match="reads outside the tensor 't'"):
+        debugged(planted("t[i * 10 + j] * 2.0f", LOADED.format("i > 4", 400))).run(feed())
+
+
 def test_what_cannot_be_checked_is_refused() -> None:
     plan = planted("t[i * 10 + j] * 2.0f", "other(t, i * 10 + j) * 2.0f")
     with pytest.raises(RunError, match="no debug build of the kernel twice_1"):
