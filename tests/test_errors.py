@@ -10,8 +10,11 @@ import pytest
 
 from smartmem_rules import api, pipeline
 from smartmem_rules.checking import own_references
+from smartmem_rules.decoding import errors as decoding_errors
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.exchange import certificates
+from smartmem_rules.explanation import trace
+from smartmem_rules.report import writing
 from smartmem_rules.simplification import checking
 from smartmem_rules.torch_backend import errors as torch_errors
 
@@ -39,6 +42,9 @@ def test_documented_errors_have_the_common_base() -> None:
     assert checking  # imported when a model is simplified
     assert own_references  # imported when results are compared
     assert torch_errors  # imported when a model of PyTorch is optimized
+    assert decoding_errors  # imported when a model generates
+    assert trace  # imported when a run is traced
+    assert writing  # imported when a report is written
     named = set(documented()) - ARGUMENTS
     assert {"GraphError", "PlanError", "DeviceError", "LimitError"} <= named
     assert named <= {one.__name__ for one in subclasses(SmartmemError)}

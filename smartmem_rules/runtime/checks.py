@@ -197,18 +197,11 @@ class _Body:
             return self._dereference(text, token)
         word = token["word"]
         opening = _after_blanks(text, token.end())
-        calls = text[opening : opening + 1] == "("
-        if calls and word == _HINT:  # reads nothing
-            return "", _closing(text, opening) + 1
-        if calls and (word in self.functions or _VECTOR.match(word) or word in _CALLS or word.startswith(_ATOMIC)):
+        if text[opening : opening + 1] == "(":
             end = _closing(text, opening)
-            return self._call(word, _split(text[opening + 1 : end])), end + 1
-        if calls and _COPY.match(word):
-            end = _closing(text, opening)
-            return self._copied(word, _split(text[opening + 1 : end])), end + 1
-        if calls and word == _WHERE:
-            end = _closing(text, opening)
-            return self._loaded_where(*_split(text[opening + 1 : end])), end + 1
+            called = self._called(word, _split(text[opening + 1 : end]))
+            if called is not None:
+                return called, end + 1
         base = self._base(word)
         if base is None:
             if word in self.images and not bare:
@@ -222,6 +215,16 @@ class _Body:
         if not bare:
             raise UncheckedError(f"{text[max(0, token.start() - 40) : token.end() + 20]!r} cannot be checked")
         return word, token.end()
+
+    def _called(self, word: str, arguments: Sequence[str]) -> str | None:
+        """What a call becomes that accesses tensors; None for any other."""
+        if word == _HINT:  # reads nothing
+            return ""
+        if word in self.functions or _VECTOR.match(word) or word in _CALLS or word.startswith(_ATOMIC):
+            return self._call(word, arguments)
+        if _COPY.match(word):
+            return self._copied(word, arguments)
+        return self._loaded_where(*arguments) if word == _WHERE else None
 
     def _declaration(self, text: str, token: re.Match[str]) -> tuple[str, int]:
         """A pointer that begins as another one."""
