@@ -9,6 +9,8 @@ from onnx import helper, numpy_helper
 
 from smartmem_rules import optimize
 
+pytestmark = pytest.mark.sampled(2)
+
 
 def _model(x: np.ndarray, axis: int, k: int, largest: int) -> onnx.ModelProto:
     node = helper.make_node("TopK", ["x", "k"], ["v", "i"], axis=axis, largest=largest)

@@ -10,6 +10,8 @@ import pytest
 
 import smartmem_rules as sm
 
+pytestmark = pytest.mark.sampled(3)
+
 VALUES = np.array([np.nan, -np.inf, np.inf, -1, 0, -0.0, 1, 2])
 
 
