@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
