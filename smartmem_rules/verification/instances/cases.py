@@ -36,7 +36,7 @@ _INDIFFERENT = ("uses:", "one:", "overload:")
 _REPAIRS = 60
 HARD = 8
 """Repairs for each satisfied instance from which on a rule is hard to satisfy."""
-COSTLY = 200
+COSTLY = 20
 """Attempts for each satisfied instance from which on operands are aimed at."""
 
 
