@@ -15,10 +15,16 @@
 #ifndef SMR_MEETING
 #define SMR_MEETING
 #ifdef SMR_SHUFFLE_PTX
-// OpenCL's fence orders memory for the work-items of a work-group; this one for those of the device.
-#define smr_meet() asm volatile("fence.acq_rel.gpu;" : : : "memory")
+// Orders what the work-items before the barrier have written, and what those behind the next one read, for the device.
+#define smr_meet()
+static inline int smr_arrive(volatile __global int* at) {
+    int before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(at) : "memory");
+    return before;
+}
 #else
 #define smr_meet() mem_fence(CLK_GLOBAL_MEM_FENCE)
+#define smr_arrive(AT) atomic_inc(AT)
 #endif
 #endif
 {% endif %}
@@ -63,7 +69,7 @@
     smr_meet();
     barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
     if (thread == 0) {
-        arrived[0] = atomic_inc((volatile __global int*){{ arrivals }} + tile);
+        arrived[0] = smr_arrive((volatile __global int*){{ arrivals }} + tile);
         if (arrived[0] == {{ splits - 1 }}) {{ arrivals }}[tile] = 0;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
