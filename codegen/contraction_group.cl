@@ -1,6 +1,32 @@
 {% from "entry.cl" import entry %}
 {% from "group_product.cl" import product, finished, each, met %}
-{% from "matrix_product.cl" import unit_product %}
+{% from "matrix_product.cl" import unit_product, fetched_ahead %}
+{# Which sums are a work-group's own, and which of them are those of a work-item. #}
+{% macro places() %}
+    const int thread = (int)get_local_id(0);
+    const int column_tile = group % {{ column_tiles }};
+    const int first_row = group / {{ column_tiles }} % {{ row_tiles }} * {{ s.rows }};
+    const int {{ batch }} = group / {{ column_tiles * row_tiles }}{% if splits > 1 %} / {{ splits }}{% endif %};
+{% if splits > 1 %}
+    const int split = group / {{ column_tiles * row_tiles }} % {{ splits }};
+{% if (splits - 1) * turns_each < turns %}
+    const int first_turn = split * {{ turns_each }};
+    const int last_turn = min(first_turn + {{ turns_each }}, {{ turns }});
+{% else %}
+    // Some work-groups have no K step. What they prefetch for the first one is not used.
+    const int first_turn = min(split * {{ turns_each }}, {{ turns - 1 }});
+    const int last_turn = split * {{ turns_each }} < {{ turns }} ? min(first_turn + {{ turns_each }}, {{ turns }}) : first_turn;
+{% endif %}
+{% endif %}
+    const int lane = thread % {{ s.lanes }};
+    const int warp = thread / {{ s.lanes }} % {{ s.warps }};
+    const int slice = thread / {{ s.lanes * s.warps }};
+    const int warp_row = warp / {{ s.columns // s.warp_columns }} * {{ s.warp_rows }};
+    const int warp_column = warp % {{ s.columns // s.warp_columns }} * {{ s.warp_columns }};
+{% if u and u.exchange %}
+    __local uchar* const smr_exchange = (__local uchar*)(memory + {{ s.exchange_place }});
+{% endif %}
+{% endmacro %}
 // Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums. Tiles of both factors, {{ s.step }} deep, lie in local
 // memory; the next tiles are loaded while these are multiplied.
 //   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
@@ -34,32 +60,10 @@ static inline int smr_arrive(volatile __global int* at) {
 {% endif %}
 
 {{ entry(inside, in_group, parameters, tables, shared, "group", s.threads) }}
-    const int thread = (int)get_local_id(0);
-    const int column_tile = group % {{ column_tiles }};
-    const int first_row = group / {{ column_tiles }} % {{ row_tiles }} * {{ s.rows }};
-    const int {{ batch }} = group / {{ column_tiles * row_tiles }}{% if splits > 1 %} / {{ splits }}{% endif %};
-{% if splits > 1 %}
-    const int split = group / {{ column_tiles * row_tiles }} % {{ splits }};
-{% if (splits - 1) * turns_each < turns %}
-    const int first_turn = split * {{ turns_each }};
-    const int last_turn = min(first_turn + {{ turns_each }}, {{ turns }});
-{% else %}
-    // Some work-groups have no K step. What they prefetch for the first one is not used.
-    const int first_turn = min(split * {{ turns_each }}, {{ turns - 1 }});
-    const int last_turn = split * {{ turns_each }} < {{ turns }} ? min(first_turn + {{ turns_each }}, {{ turns }}) : first_turn;
-{% endif %}
-{% endif %}
-    const int lane = thread % {{ s.lanes }};
-    const int warp = thread / {{ s.lanes }} % {{ s.warps }};
-    const int slice = thread / {{ s.lanes * s.warps }};
-    const int warp_row = warp / {{ s.columns // s.warp_columns }} * {{ s.warp_rows }};
-    const int warp_column = warp % {{ s.columns // s.warp_columns }} * {{ s.warp_columns }};
-{% if u and u.exchange %}
-    __local uchar* const smr_exchange = (__local uchar*)(memory + {{ s.exchange_place }});
-{% endif %}
+{{ places() }}
 {{ prologue }}
 {% if splits > 1 %}
-{{ unit_product(s, u, left, right, "first_turn", "last_turn", turns_summed) if u else product(s, left, right, "first_turn", "last_turn", turns_summed) }}
+{{ unit_product(s, u, left, right, "first_turn", "last_turn", turns_summed, fetches) if u else product(s, left, right, "first_turn", "last_turn", turns_summed) }}
     const int tile = {{ batch }} * {{ column_tiles * row_tiles }} + group % {{ column_tiles * row_tiles }};
     __global float* partial = {{ partials }} + tile * {{ splits * s.rows * s.columns }};
     for (int place = thread; place < {{ s.rows * s.columns // 4 }}; place += {{ s.threads }}) {
@@ -79,7 +83,7 @@ static inline int smr_arrive(volatile __global int* at) {
 {{ met(s, splits) }}
 {% endif %}
 {% else %}
-{{ unit_product(s, u, left, right, 0, turns, turns_summed) if u else product(s, left, right, 0, turns, turns_summed) }}
+{{ unit_product(s, u, left, right, 0, turns, turns_summed, fetches) if u else product(s, left, right, 0, turns, turns_summed) }}
 {% endif %}
 {{ each(s) }}
         const int {{ row }} = first_row + tile_row;
@@ -109,3 +113,14 @@ static inline int smr_arrive(volatile __global int* at) {
     }
 {% endif %}
 }
+{% if fetches %}
+// What a work-group asks for before it waits for others: tiles of the right factor, which is constant.
+{{ entry(inside, in_group, parameters, [], shared, "group", s.threads, name="smr_part_ahead") }}
+{{ places() }}
+{% if splits > 1 %}
+{{ fetched_ahead(s, u, right, "first_turn", "last_turn", turns_summed) }}
+{% else %}
+{{ fetched_ahead(s, u, right, 0, turns, turns_summed) }}
+{% endif %}
+}
+{% endif %}

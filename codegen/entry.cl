@@ -5,7 +5,7 @@
 #pragma OPENCL FP_CONTRACT {{ how }}
 {%- endmacro %}
 {# The beginning of a kernel: of one with its own launch, or of a function that a launch of several kernels calls (`inside`). #}
-{% macro entry(inside, in_group, parameters, tables, shared, group=none, threads=0, numbered=true, vector_bits=0) %}
+{% macro entry(inside, in_group, parameters, tables, shared, group=none, threads=0, numbered=true, vector_bits=0, name="smr_part") %}
 {% if inside %}
 {% for name, values in tables %}
 __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
@@ -13,7 +13,7 @@ __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% if vector_bits %}
 SMR_VECTORS({{ vector_bits }})
 {% endif %}
-static void smr_part(
+static void {{ name }}(
     {{ parameters }},
     const int item{% if in_group %}, const int group, __local float* smr_local{% endif %}) {
 {%- for array, first in shared %}

@@ -5,9 +5,10 @@
    first_turn, last_turn: C expressions.
    turns_summed: so many turns make a partial sum, and partial sums are added up (0: all turns make one sum).
    Units with operands in local memory read the tiles themselves, and go on while the next turn begins.
+   fetched: the first tiles of the right factor are under way (`fetched_ahead`).
    The text around it declares memory, thread, lane, slice, warp_row and warp_column, and smr_exchange where the unit
    asks for it. #}
-{% macro unit_product(s, u, left, right, first_turn, last_turn, turns_summed=0) %}
+{% macro unit_product(s, u, left, right, first_turn, last_turn, turns_summed=0, fetched=false) %}
 {% set copies = left.copied or right.copied %}
 {% set ahead = s.ahead(turns_summed > 0) %}
 {% set count = s.warp_rows // u.rows * (s.warp_columns // u.columns) %}
@@ -17,13 +18,12 @@
 {% for i in range(count) %}
     {{ u.name }}_sums c{{ i }} = {{ u.name }}_no_sums{% if turns_summed %}, total{{ i }} = {{ u.name }}_no_sums{% endif %};
 {% endfor %}
-    __local {{ u.name }}_element* const left_tiles = {% if s.swizzled %}{{ u.name }}_aligned(memory){% else %}(__local {{ u.name }}_element*)memory{% endif %};
-    __local {{ u.name }}_element* const right_tiles = left_tiles + {{ s.buffers * s.left_size }};
+{{ tiles(s, u) }}
 {% if copies %}
 {% for turn in range(ahead) %}
     if ({{ first_turn }} + {{ turn }} < {{ last_turn }}) {
         const int step = {{ first_turn }} + {{ turn }};
-{{ copy(s, u, left, right) }}
+{{ copy(s, u, left, none if fetched else right) }}
     }
     {{ u.name }}_commit();
 {% endfor %}
@@ -113,12 +113,27 @@
     barrier(CLK_LOCAL_MEM_FENCE);
 {% endmacro %}
 {% macro buffer(s, turn) -%}{% if s.buffers == 1 %}0{% elif s.buffers == 2 %}({{ turn }} & 1){% else %}({{ turn }} % {{ s.buffers }}){% endif %}{%- endmacro %}
+{# Where the tiles of both factors lie. #}
+{% macro tiles(s, u) %}
+    __local {{ u.name }}_element* const left_tiles = {% if s.swizzled %}{{ u.name }}_aligned(memory){% else %}(__local {{ u.name }}_element*)memory{% endif %};
+    __local {{ u.name }}_element* const right_tiles = left_tiles + {{ s.buffers * s.left_size }};
+{%- endmacro %}
+{# Copies the tiles of the right factor that `unit_product` uses first; they count as a part of its first copies. #}
+{% macro fetched_ahead(s, u, right, first_turn, last_turn, turns_summed) %}
+{{ tiles(s, u) }}
+{% for turn in range(s.ahead(turns_summed > 0)) %}
+    if ({{ first_turn }} + {{ turn }} < {{ last_turn }}) {
+        const int step = {{ first_turn }} + {{ turn }};
+{{ copy(s, u, none, right) }}
+    }
+{% endfor %}
+{% endmacro %}
 {% macro copy(s, u, left, right) %}
-{% if left.copied %}
+{% if left and left.copied %}
             __local {{ u.name }}_element* const left_into = left_tiles + {{ buffer(s, "step") }} * {{ s.left_size }};
 {{ left.copy }}
 {% endif %}
-{% if right.copied %}
+{% if right and right.copied %}
             __local {{ u.name }}_element* const right_into = right_tiles + {{ buffer(s, "step") }} * {{ s.right_size }};
 {{ right.copy }}
 {% endif %}

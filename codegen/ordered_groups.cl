@@ -25,6 +25,18 @@ __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited 
         const int before = member;
         while (member < {{ calls|length }} && task >= smr_order_first[member + 1]) ++member;
         if (member == {{ calls|length }}) break;
+        const int group = task - smr_order_first[member];
+        const int item = group * {{ threads }} + thread;
+{% if calls|selectattr("fetch")|first is defined %}
+        switch (member) {
+{% for call in calls %}
+{% if call.fetch %}
+        case {{ loop.index0 }}: {{ call.fetch }}({{ call.arguments }}, item, group, smr_local + {{ call.local }}); break;
+{% endif %}
+{% endfor %}
+        default: break;
+        }
+{% endif %}
         if (member != before) {
             for (int wait = smr_order_waits[member] + thread; wait < smr_order_waits[member + 1]; wait += {{ threads }}) {
                 const int other = smr_order_awaited[wait];
@@ -41,8 +53,6 @@ __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited 
             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             if (smr_task[1] != 0) break;
         }
-        const int group = task - smr_order_first[member];
-        const int item = group * {{ threads }} + thread;
         switch (member) {
 {% for call in calls %}
         case {{ loop.index0 }}: {{ call.name }}({{ call.arguments }}, item, group, smr_local + {{ call.local }}); break;

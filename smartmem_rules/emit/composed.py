@@ -29,6 +29,8 @@ LOCAL_GAP_FLOATS = 4
 
 Emitter = Callable[[Launch, Target, Mapping[str, Stored]], Source]
 
+_AHEAD = "static void smr_part_ahead("
+
 ATOMICS = ("-cl-std=CL3.0",)
 """Options of kernels with atomic operations that order memory."""
 
@@ -40,6 +42,7 @@ class Call:
     Attributes:
         first_group, last_group: the same of work-groups.
         local: floats of local memory before those that are its own.
+        fetch: the function that asks for what it needs first and nothing of the launch writes, empty without one.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Call:
     first_group: int = 0
     last_group: int = 0
     local: int = 0
+    fetch: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +174,8 @@ class _Parts:
             if self.group and source.local_size != (self.group,):
                 raise PlanError(f"{step.name} has work-groups of {source.local_size} in a launch of {self.group}")
             of_groups = (first // self.group, last // self.group, len(found) * LOCAL_GAP_FLOATS) if self.group else ()
-            found.append(Call(name, handed, first - (only or 0), last, *of_groups))
+            fetch = f"{name}_ahead" if _AHEAD in source.text else ""
+            found.append(Call(name, handed, first - (only or 0), last, *of_groups, fetch=fetch))
             first = last
         return found
 

@@ -24,7 +24,10 @@ from smartmem_rules.plan.kernel.work_items import Grid
 
 STAGE = "launch"
 _TABLE = r"__constant int smr_order_{}\[\d+\] = \{{ ([\d, ]+) \}};"
-_CASE = re.compile(r"^ *case (\d+): \w+\(", re.M)
+_CASE = re.compile(r"^ *case (\d+): (\w+)\(", re.M)
+_FETCH = "_ahead"  # how functions end that run before their task waits
+_COMMENT = re.compile(r"/\*.*?\*/", re.S)
+_CONSTANT = re.compile(r"__global const \w+\* restrict (\w+)$")
 _RESET = re.compile(r"for \(int place = 0; place < (\d+); \+\+place\)")
 _COUNTERS, _LINE = 3, 16  # before those of the steps; elements from one to the next
 
@@ -37,6 +40,7 @@ class _Numbers:
     waits: tuple[int, ...]
     awaited: tuple[int, ...]
     cases: tuple[int, ...]
+    fetches: tuple[str, ...]
     reset: int
 
 
@@ -50,6 +54,7 @@ def check_tasks(launch: Ordered, source: Source, tensors: Mapping[str, Stored], 
     numbers = _numbers(launch, source)
     _check_numbers(launch, numbers)
     _check_counters(launch, source, numbers, tensors)
+    _check_fetches(launch, source, numbers)
     behind = _behind(launch, numbers)
     touched = [_touched(step, tensors, placement) for step in launch.steps]
     for later, own in enumerate(touched):
@@ -102,7 +107,10 @@ def _numbers(launch: Launch, source: Source) -> _Numbers:
         raise _wrong(launch, "its text does not say which counters are set to zero")
     # a table has an element where there are no waits at all
     awaited = awaited[: waits[-1]] if not waits[-1] else awaited
-    return _Numbers(first, waits, awaited, tuple(map(int, _CASE.findall(source.text))), int(reset[0]))
+    called = _CASE.findall(source.text)
+    cases = tuple(int(case) for case, name in called if not name.endswith(_FETCH))
+    fetches = tuple(name for _, name in called if name.endswith(_FETCH))
+    return _Numbers(first, waits, awaited, cases, fetches, int(reset[0]))
 
 
 def _check_numbers(launch: Ordered, numbers: _Numbers) -> None:
@@ -141,6 +149,18 @@ def _check_counters(launch: Ordered, source: Source, numbers: _Numbers, tensors:
         raise _wrong(launch, f"{numbers.reset} of {needed} counters are set to zero", name)
     if launch.tasks.patience < 1:
         raise _wrong(launch, "its work-groups give up at once")
+
+
+def _check_fetches(launch: Ordered, source: Source, numbers: _Numbers) -> None:
+    """What runs before its task waits reads constants alone, and writes nothing outside of local memory."""
+    for name in dict.fromkeys(numbers.fetches):
+        found = re.search(rf"static void {name}\(\s*(.*?)\) \{{(.*?)^\}}", source.text, re.S | re.M)
+        if found is None:
+            raise _wrong(launch, f"its text has no function {name}")
+        for parameter in _COMMENT.sub("", found[1]).split(","):
+            used = re.search(rf"\b{parameter.split()[-1].lstrip('*')}\b", found[2])
+            if "__global" in parameter and used is not None and not _CONSTANT.match(parameter.strip()):
+                raise _wrong(launch, f"{name} uses {used[0]} before its task waits")
 
 
 def _behind(launch: Ordered, numbers: _Numbers) -> list[set[int]]:

@@ -23,7 +23,7 @@ from smartmem_rules.plan.kernel.row_arrays import array_size, storage_of
 from smartmem_rules.plan.ptx_target import target_option
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.expr import Read, substitute_variables
+from smartmem_rules.tensor.expr import Read, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import substitute, unravel
 
@@ -85,6 +85,7 @@ class _Group:
             row_tiles=row_tiles,
             m=self.m_count,
             u=self.unit,
+            fetches=right.copied and self._fetches,
             unit_texts=self._unit_texts(),
             prologue=prologue,
             left=left,
@@ -103,6 +104,15 @@ class _Group:
         """The functions of the matrix unit."""
         unit = self.unit
         return "" if unit is None else render(f"{unit.texts}.cl", u=unit, f=unit.fragments, s=self.tile)
+
+    @property
+    def _fetches(self) -> bool:
+        """Whether tiles of the right factor can be asked for before the work-group waits for others."""
+        if not self.emission.target.coherent or self.contraction.stages:
+            return False
+        read = {node.tensor for node in walk(self.contraction.b) if isinstance(node, Read)}
+        constants = {name for name, stored in self.emission.tensors.items() if stored.role == "constant"}
+        return self.schedule.packed is not None or read <= constants
 
     @property
     def _meeting(self) -> dict[str, str]:
