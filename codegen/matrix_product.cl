@@ -118,7 +118,8 @@
     __local {{ u.name }}_element* const left_tiles = {% if s.swizzled %}{{ u.name }}_aligned(memory){% else %}(__local {{ u.name }}_element*)memory{% endif %};
     __local {{ u.name }}_element* const right_tiles = left_tiles + {{ s.buffers * s.left_size }};
 {%- endmacro %}
-{# Copies the tiles of the right factor that `unit_product` uses first; they count as a part of its first copies. #}
+{# Copies the tiles of the right factor that `unit_product` uses first; they count as a part of its first copies. The others are
+   brought into the device's cache. #}
 {% macro fetched_ahead(s, u, right, first_turn, last_turn, turns_summed) %}
 {{ tiles(s, u) }}
 {% for turn in range(s.ahead(turns_summed > 0)) %}
@@ -127,6 +128,9 @@
 {{ copy(s, u, none, right) }}
     }
 {% endfor %}
+    for (int step = {{ first_turn }} + {{ s.ahead(turns_summed > 0) }}; step < {{ last_turn }}; ++step) {
+{{ right.fetch }}
+    }
 {% endmacro %}
 {% macro copy(s, u, left, right) %}
 {% if left and left.copied %}

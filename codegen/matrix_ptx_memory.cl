@@ -30,6 +30,9 @@ static inline void {{ n }}_copy(__local {{ n }}_element* to, __global const {{ n
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  : : "r"((uint)(size_t)to), "l"(from), "r"(counts ? 16 : 0) : "memory");
 }
+#ifndef SMR_PREFETCH
+#define SMR_PREFETCH(P) asm volatile("prefetch.global.L2 [%0];" : : "l"(P))
+#endif
 #define {{ n }}_commit() asm volatile("cp.async.commit_group;" : : : "memory")
 #define {{ n }}_wait(COUNT) asm volatile("cp.async.wait_group " #COUNT ";" : : : "memory")
 {%- endmacro %}

@@ -30,6 +30,9 @@ static inline void {{ n }}_copy(__local {{ n }}_element* to, __global const {{ n
     if (counts) vstore{{ u.chunk }}(vload{{ u.chunk }}(0, from), 0, to);
     else vstore{{ u.chunk }}(({{ {"float32": "float", "int8": "char"}.get(u.factors, "ushort") }}{{ u.chunk }})(0), 0, to);
 }
+#ifndef SMR_PREFETCH
+#define SMR_PREFETCH(P)
+#endif
 #define {{ n }}_commit()
 #define {{ n }}_wait(COUNT)
 {% endmacro %}

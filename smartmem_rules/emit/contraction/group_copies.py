@@ -25,6 +25,10 @@ from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
 
+_LINE_PIECES = 8
+"""Pieces of 16 bytes in a line of a GPU's cache."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Chunks:
     """How a tile is cut into pieces whose elements lie side by side.
@@ -112,8 +116,10 @@ class _Copier:
             return None
         parameter, start, conditions = found
         place = self._place(chunks, turned)
-        text = captured(self.emission, lambda: self._write(chunks, parameter, start, conditions, place))
-        return Loading(copy=text, turned=turned)
+        def text(into: str) -> str:
+            return captured(self.emission, lambda: self._write(chunks, parameter, start, conditions, into))
+
+        return Loading(copy=text(place), fetch=text(""), turned=turned)
 
     def _source(self, chunks: _Chunks) -> tuple[str, Index, list[Condition]] | None:
         """The tensor's parameter, where the piece begins in it, and on what conditions it counts."""
@@ -165,14 +171,16 @@ class _Copier:
                 tests += [f"({expressions.condition(c)})" for c in conditions]
                 counts = " && ".join(tests) or "1"
                 name = self.unit.name
-                into, source = f"{self.side.name}_into + {place}", f"{parameter} + {expressions.index(start)}"
+                source = f"{parameter} + {expressions.index(start)}"
                 kind = f"(__global const {name}_element*)"
                 if conditions:  # the address may lie outside of the tensor
                     writer.line(f"const int counts = {counts};")
                     source = f"(counts ? {expressions.index(start)} : 0)"
                     source, counts = f"{parameter} + {source}", "counts"
-                writer.line(f"{name}_copy({into}, {kind}({source}), {counts});")
-
+                if place:
+                    writer.line(f"{name}_copy({self.side.name}_into + {place}, {kind}({source}), {counts});")
+                else:  # one piece of a line brings the whole of it
+                    writer.line(f"if (slot % {_LINE_PIECES} == 0) SMR_PREFETCH({kind}({source}));")
 
 def _places(quad: Var, other: Var, along: tuple[Var, ...], across: tuple[Var, ...], chunk: int) -> dict[Var, Index]:
     """The factor's variables, given the number of the piece along its contiguous axis and the place across it."""

@@ -18,6 +18,7 @@ class Loading:
     Attributes:
         copy: brings it to local memory without registers, beside `left_into` or `right_into`, and then there is nothing
             to load and to keep.
+        fetch: brings it into the device's cache.
         turned: whether columns of the right factor are rows of its tile.
     """
 
@@ -25,6 +26,7 @@ class Loading:
     load: str = ""
     keep: str = ""
     copy: str = ""
+    fetch: str = ""
     turned: bool = False
 
     @property
