@@ -124,6 +124,13 @@ class OptimizedPlan:
 
         return traced_run(executor, self.making, feeds, trace)
 
+    def pinned(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+        """Copies of inputs in memory of the host from which the device copies by itself, which saves runs a copy.
+
+        They may be written anew between runs. Raises what `run` does.
+        """
+        return self.prepare().pinned(feeds)
+
     def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Milliseconds of whole inferences: {median_ms, min_ms, max_ms, runs, kernels, device}."""
         return self.prepare().benchmark(runs, warmup, self.random_feeds() if feeds is None else feeds)

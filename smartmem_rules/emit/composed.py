@@ -49,10 +49,10 @@ class Call:
     arguments: str
     first: int
     last: int
+    fetch: str = ""
     first_group: int = 0
     last_group: int = 0
     local: int = 0
-    fetch: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +175,7 @@ class _Parts:
                 raise PlanError(f"{step.name} has work-groups of {source.local_size} in a launch of {self.group}")
             of_groups = (first // self.group, last // self.group, len(found) * LOCAL_GAP_FLOATS) if self.group else ()
             fetch = f"{name}_ahead" if _AHEAD in source.text else ""
-            found.append(Call(name, handed, first - (only or 0), last, *of_groups, fetch=fetch))
+            found.append(Call(name, handed, first - (only or 0), last, fetch, *of_groups))
             first = last
         return found
 

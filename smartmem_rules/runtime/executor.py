@@ -19,10 +19,11 @@ from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.contexts.alike import LikeConstants
 from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, context_bytes, device_bytes
+from smartmem_rules.runtime.contexts.pinned import pinned_array
 from smartmem_rules.runtime.contexts.pool import ContextPool
 from smartmem_rules.runtime.contexts.timed_run import RunTimes, timed_run
 from smartmem_rules.runtime.devices import Device, DeviceError, check_driver
-from smartmem_rules.runtime.feeds import Array, check_feeds, extents_of, random_feeds
+from smartmem_rules.runtime.feeds import Array, ClosedInputs, check_feeds, extents_of, random_feeds
 from smartmem_rules.runtime.fitting import refuse_unfit
 from smartmem_rules.runtime.forks import refuse_in_child
 from smartmem_rules.runtime.shared_programs import context_on
@@ -81,6 +82,7 @@ class Executor:
         self.plan = plan
         self.device = device
         self.input_types = input_types(plan)
+        self._closed = ClosedInputs.of(self.input_types)
         context = context_on(device) if home is None else home.context
         names = [launch.name for launch in plan.launches]
         sources = _checked(plan) if debug else plan.sources
@@ -121,9 +123,37 @@ class Executor:
             BoundsError: a kernel of a debug build read or wrote outside a tensor.
         """
         arrays = self._checked_feeds(feeds)
-        values = extents_of(self.input_types, arrays)
+        values = {} if self._closed is not None else extents_of(self.input_types, arrays)
         with self._contexts.taken() as context:
             return context.run(arrays, values)
+
+    def pinned(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+        """Copies of inputs in memory of the host from which the device copies by itself, which saves a copy.
+
+        The arrays may be written anew between runs, and given to this executor's runs again and again. On devices
+        that compute in the host's memory they are ordinary arrays.
+
+        Raises:
+            GraphError: an input is missing, unknown, or of a wrong shape or element type.
+            RunError: the device has too little memory, or this process is a fork of the one that opened the device.
+        """
+        import pyopencl as cl
+
+        refuse_in_child(RunError)
+        arrays = check_feeds(self.input_types, feeds)
+        if self.device.host_memory:
+            return {name: array.copy() for name, array in arrays.items()}
+        queue = cl.CommandQueue(self.built.context, self.device.handle)
+        found = {}
+        try:
+            for name, array in arrays.items():
+                bytes_ = pinned_array(self.built.context, queue, (max(1, array.nbytes),), np.dtype(np.uint8))
+                found[name] = bytes_[: array.nbytes].view(array.dtype).reshape(array.shape)
+                np.copyto(found[name], array)
+                self.built.pinned.add(found[name])
+        except cl.Error as error:
+            raise RunError(f"{self.device.name} has no memory of the host for the inputs: {error}") from error
+        return found
 
     def traced_run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Array], RunTimes]:
         """One inference and its times, after one over the same inputs that warms up; raises what `run` does."""
@@ -137,7 +167,8 @@ class Executor:
         """The inputs of a run, with the number of the run where the plan draws random numbers."""
         if RUN_NUMBER in self.input_types and RUN_NUMBER not in feeds:
             feeds = {**feeds, RUN_NUMBER: np.asarray(next(self._runs), np.int64)}
-        return check_feeds(self.input_types, feeds)
+        closed = None if self._closed is None else self._closed.as_given(feeds)
+        return check_feeds(self.input_types, feeds) if closed is None else closed
 
     def _profiling_queue(self) -> Any:
         import pyopencl as cl

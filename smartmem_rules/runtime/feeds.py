@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,32 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DEFAULT_SEED = 0
 _SMALL_INTEGERS = 2
 """Random integers are 0 or 1 where nothing says how large they may be: good masks, and indices into anything."""
+
+
+@dataclass(frozen=True)
+class ClosedInputs:
+    """The inputs of a plan without open dimensions, by which most feeds are seen to be right at once."""
+
+    expected: tuple[tuple[str, tuple[int, ...], np.dtype[Any]], ...]
+
+    @staticmethod
+    def of(types: Mapping[str, TensorType]) -> ClosedInputs | None:
+        """None where a dimension is open."""
+        if any(is_symbolic(extent) for type_ in types.values() for extent in type_.shape):
+            return None
+        return ClosedInputs(tuple((name, type_.shape, storage_dtype(type_.dtype)) for name, type_ in types.items()))
+
+    def as_given(self, feeds: Mapping[str, Any]) -> dict[str, Array] | None:
+        """The feeds, if they are contiguous arrays of all inputs and nothing else; else `check_feeds` says more."""
+        found: dict[str, Array] = {}
+        for name, shape, dtype in self.expected:
+            array = feeds.get(name)
+            if type(array) is not np.ndarray or array.dtype != dtype or array.shape != shape:
+                return None
+            if not array.flags.c_contiguous:
+                return None
+            found[name] = array
+        return found if len(feeds) == len(found) else None
 
 
 def check_feeds(types: Mapping[str, TensorType], feeds: Mapping[str, Any]) -> dict[str, Array]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.compiling import Programs
 from smartmem_rules.runtime.contexts.given_up import complain, copied, noted_outputs, with_notes
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
+from smartmem_rules.runtime.contexts.pinned import PinnedArrays, pinned_array
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.feeds import Array, shape_at
 from smartmem_rules.runtime.plan_file import SLACK
@@ -40,6 +41,7 @@ class Built:
         context: the OpenCL context.
         sources: the texts of the kernels in the plan's order, with checks in a debug build.
         memory: holds the constants and allocates the rest.
+        pinned: inputs that the user holds where the device copies them from.
     """
 
     plan: Plan
@@ -49,6 +51,7 @@ class Built:
     sources: Sequence[Source]
     memory: PlanMemory
     debug: bool
+    pinned: PinnedArrays = field(default_factory=PinnedArrays)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +99,8 @@ class ExecutionContext:
         self._context = built.context
         self.queue = cl.CommandQueue(built.context, built.device.handle)
         self._outside = built.memory.outside
+        self._pinned = built.pinned
+        self._copying: list[Any] = []
         self._run_memory = built.memory.for_runs(self.queue)
         self._memory = self._run_memory.tensors
         self._made = self.launches = [
@@ -151,7 +156,10 @@ class ExecutionContext:
                     launch.kernel.set_arg(place, new[argument.tensor])
 
     def upload(self, arrays: Mapping[str, Array]) -> None:
-        """Copy inputs to the device."""
+        """Copy inputs to the device.
+
+        Arrays must not change until the queue has done what follows: those in pinned memory may still be under way.
+        """
         import pyopencl as cl
 
         for name, array in arrays.items():
@@ -161,9 +169,13 @@ class ExecutionContext:
             if pinned is None:
                 host = np.ascontiguousarray(array).astype(self._host_dtype(name), copy=False)
                 cl.enqueue_copy(self.queue, self._memory[name], host, is_blocking=True)
+                continue
+            if array.dtype == pinned.dtype and self._pinned.hold(array):
+                pinned = array
             else:
                 np.copyto(pinned, array, casting="unsafe")
-                cl.enqueue_copy(self.queue, self._memory[name], pinned, is_blocking=False)
+            # who lets go of the event of a copy waits for the copy
+            self._copying.append(cl.enqueue_copy(self.queue, self._memory[name], pinned, is_blocking=False))
 
     def enqueue(self, queue: Any, launches: Sequence[Launch] | None = None) -> list[Any]:
         """Enqueue launches, by default all, and return their events.
@@ -191,6 +203,7 @@ class ExecutionContext:
     def finish(self) -> None:
         """Wait until the device has done all that was enqueued."""
         self.queue.finish()
+        self._copying.clear()
 
     def fetch(self, tensor: str) -> Array:
         """What lies in the memory of a row-major buffer tensor after the last run."""
@@ -227,20 +240,14 @@ class ExecutionContext:
         shape, dtype = shape_at(self.plan.tensors[name].type.shape, self._values), self._host_dtype(name)
         size = math.prod(shape) * dtype.itemsize
         if name in self._noted:
-            copy = self._copies[name] = self._pinned((with_notes(size),), np.dtype(np.uint8))
+            copy = self._copies[name] = self._reachable((with_notes(size),), np.dtype(np.uint8))
             return copy[:size].view(dtype).reshape(shape)
-        return self._pinned(shape, dtype) if size else np.empty(shape, dtype)
+        return self._reachable(shape, dtype) if size else np.empty(shape, dtype)
 
-    def _pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        import pyopencl as cl
-
+    def _reachable(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         if self.device.host_memory:
             return np.empty(shape, dtype)
-        size = math.prod(shape) * dtype.itemsize
-        buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR, size)
-        flags: Any = cl.map_flags.READ | cl.map_flags.WRITE
-        array, _ = cl.enqueue_map_buffer(self.queue, buffer, flags, 0, shape, dtype)
-        return np.asarray(array)
+        return pinned_array(self._context, self.queue, shape, dtype)
 
     def _launch(self, built: Built, name: str, source: Source) -> Launch:
         import pyopencl as cl
@@ -293,10 +300,11 @@ class ExecutionContext:
 
         for name, host in self._staging.items():
             if host.size:
-                cl.enqueue_copy(self.queue, self._copies.get(name, host), self._memory[name], is_blocking=False)
+                copied_to = self._copies.get(name, host)
+                self._copying.append(cl.enqueue_copy(self.queue, copied_to, self._memory[name], is_blocking=False))
         for name in self._noted & self._outside:
             self._copies[name] = copied(self.queue, self._memory[name], stored_bytes(self.plan.tensors[name]))
-        self.queue.finish()
+        self.finish()
         complain((one.name for one in self._made), (one.source for one in self._made), self._copies)
         results = {name: self._shown(self.plan.tensors[name], host) for name, host in self._staging.items()}
         names = {count for axes in self.plan.sizes.values() for count in axes.values()}
