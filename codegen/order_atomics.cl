@@ -22,7 +22,3 @@ static inline void smr_order_done(volatile __global int* at, int tasks) {
 static inline void smr_order_set(volatile __global int* at, int value) {
     atomic_store_explicit(SMR_COUNTER(at), value, memory_order_relaxed, memory_scope_device);
 }
-// How many work-groups of the launch have begun before on the same unit, as if two at a time shared one.
-static inline int smr_order_beside(volatile __global int* units, int count, int line) {
-    return smr_order_take(units + (int)get_group_id(0) / 2 % count * line);
-}

@@ -29,9 +29,3 @@ static inline void smr_order_done(volatile __global int* at, int tasks) {
 static inline void smr_order_set(volatile __global int* at, int value) {
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" : : "l"(at), "r"(value) : "memory");
 }
-// How many work-groups of the launch have begun before on the same unit.
-static inline int smr_order_beside(volatile __global int* units, int count, int line) {
-    uint unit;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(unit));
-    return smr_order_take(units + unit % count * line);
-}

@@ -16,13 +16,13 @@ __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited 
 {% macro taken() %}
         if (thread == {{ threads - 1 }}) {
 {% if stand_back %}
-            // Of a kernel of few tasks each unit shall compute one: a work-group beside another one leaves them to others, unless
-            // nobody takes them for so long that no unit can be free.
-            for (int looks = 0, step = max(member, 0); beside > 0 && looks < {{ stand_back }}; ++looks) {
-                const int next = smr_order_look(state), last = step;
-                while (step < {{ calls|length }} && next >= smr_order_first[step + 1]) ++step;
-                if (step == {{ calls|length }} || smr_order_first[step + 1] - smr_order_first[step] > {{ units }}) break;
-                if (step != last) looks = 0;
+            // Of a kernel of few tasks each unit shall compute one: the work-group that is a unit's second leaves them to others,
+            // unless nobody takes them for so long that no unit can be free.
+            for (int looks = 0, kernel = max(member, 0); get_group_id(0) >= {{ units }} && looks < {{ stand_back }}; ++looks) {
+                const int next = smr_order_look(state), last = kernel;
+                while (kernel < {{ calls|length }} && next >= smr_order_first[kernel + 1]) ++kernel;
+                if (kernel == {{ calls|length }} || smr_order_first[kernel + 1] - smr_order_first[kernel] > {{ units }}) break;
+                if (kernel != last) looks = 0;
             }
 {% endif %}
             smr_task[0] = smr_order_take(state);
@@ -35,9 +35,6 @@ __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited 
     const int thread = (int)get_local_id(0);
     int member = -1;
     if (thread == 0) smr_task[1] = 0;
-{% if stand_back %}
-    const int beside = thread == {{ threads - 1 }} ? smr_order_beside(state + {{ places.beside * line }}, {{ units }}, {{ line }}) : 0;
-{% endif %}
 {{ taken() }}
     barrier(CLK_LOCAL_MEM_FENCE);
     for (;;) {

@@ -283,9 +283,6 @@ def _in_order(launch: Ordered, target: Target, tensors: Mapping[str, Stored], em
     assert launch.grid is not None
     if launch.note is None:
         raise PlanError(f"{launch.name} has no place to note that its work-groups waited in vain")
-    # units that run two work-groups of the launch at once
-    units, stand_back = target.device.group_units, target.device.compute.stand_back
-    beside = units if stand_back and launch.groups > units else 0
     element = note_element(tensors[launch.note.tensor], launch.note)
     if order.first != (*(call.first_group for call in calls), calls[-1].last_group):
         raise PlanError(f"the order of {launch.name} is for {order.first} tasks, and its kernels have others")
@@ -298,16 +295,10 @@ def _in_order(launch: Ordered, target: Target, tensors: Mapping[str, Stored], em
         first=order.first,
         waits=order.waits,
         awaited=order.awaited,
-        places={
-            "left": LEFT,
-            "failed": FAILED,
-            "done": FIRST_STEP,
-            "beside": order.counters,
-            "all": order.counters + beside,
-        },
+        places={"left": LEFT, "failed": FAILED, "done": FIRST_STEP, "all": order.counters},
         polls=order.polls,
-        units=beside,
-        stand_back=stand_back if beside else 0,
+        units=target.device.group_units,
+        stand_back=target.device.compute.stand_back if (launch.groups or 1) > target.device.group_units else 0,
         line=LINE_COUNTERS,
         threads=parts.group,
         local_floats=parts.local_floats,

@@ -29,7 +29,6 @@ _FETCH = "_ahead"  # how functions end that run before their task waits
 _COMMENT = re.compile(r"/\*.*?\*/", re.S)
 _CONSTANT = re.compile(r"__global const \w+\* restrict (\w+)$")
 _RESET = re.compile(r"for \(int place = 0; place < (\d+); \+\+place\)")
-_BESIDE = re.compile(r"smr_order_beside\(state \+ (\d+), (\d+), (\d+)\)")
 _COUNTERS, _LINE = 3, 16  # before those of the steps; elements from one to the next
 
 
@@ -43,7 +42,6 @@ class _Numbers:
     cases: tuple[int, ...]
     fetches: tuple[str, ...]
     reset: int
-    beside: tuple[tuple[int, int, int], ...]
 
 
 def check_tasks(launch: Ordered, source: Source, tensors: Mapping[str, Stored], placement: Mapping[str, Place]) -> None:
@@ -112,8 +110,7 @@ def _numbers(launch: Launch, source: Source) -> _Numbers:
     called = _CASE.findall(source.text)
     cases = tuple(int(case) for case, name in called if not name.endswith(_FETCH))
     fetches = tuple(name for _, name in called if name.endswith(_FETCH))
-    beside = tuple((int(first), int(count), int(line)) for first, count, line in _BESIDE.findall(source.text))
-    return _Numbers(first, waits, awaited, cases, fetches, int(reset[0]), beside)
+    return _Numbers(first, waits, awaited, cases, fetches, int(reset[0]))
 
 
 def _check_numbers(launch: Ordered, numbers: _Numbers) -> None:
@@ -139,10 +136,6 @@ def _grids(launch: Ordered) -> list[Grid]:
 def _check_counters(launch: Ordered, source: Source, numbers: _Numbers, tensors: Mapping[str, Stored]) -> None:
     """There is a counter for each step, all begin as zeros, and all become zeros again."""
     waiting, needed, name = source.waiting, _COUNTERS + len(launch.steps), launch.tasks.state
-    for first, count, line in numbers.beside:  # behind all others, one for each unit
-        if first != needed * _LINE or line != _LINE or count < 1 or len(numbers.beside) > 1:
-            raise _wrong(launch, "units count their work-groups where something else is counted", name)
-        needed += count
     packed = tensors[name].packed
     taken = Argument(name, "write") in source.arguments
     if not taken or packed is None or packed.size < needed * _LINE or packed.any():

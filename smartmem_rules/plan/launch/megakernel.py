@@ -70,13 +70,11 @@ def places(order: TaskGraph) -> int:
 
 def counters(launches: Iterable[Launch]) -> dict[str, Stored]:
     """The memory of the counters of ordered launches among others: zeros, as each run leaves them."""
-    return {one.tasks.state: _counters(one) for one in launches if isinstance(one, Ordered)}
+    return {one.tasks.state: _counters(one.tasks) for one in launches if isinstance(one, Ordered)}
 
 
-def _counters(launch: Ordered) -> Stored:
-    order = launch.tasks
-    # on GPUs units count the work-groups that they run
-    zeros = np.zeros(LINE_COUNTERS * (places(order) + launch.groups), np.int32)
+def _counters(order: TaskGraph) -> Stored:
+    zeros = np.zeros(LINE_COUNTERS * places(order), np.int32)
     return Stored(
         name=order.state,
         type=TensorType("int32", zeros.shape),
