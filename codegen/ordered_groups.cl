@@ -6,28 +6,11 @@
 // A persistent kernel of which work-groups take tasks in order: the work-groups of the first kernel, then those of the next.
 // A task waits until all tasks are done of the kernels that its own needs. Those were taken before it, by work-groups that
 // run, and the first task that is not done waits for nothing: so the launch comes to an end on any number of work-groups,
-// also where they run one after the other. The last one to leave sets all counters to zero. A work-group that has looked
-// {{ polls }} times in vain notes its kernel, and leaves. The note is copied to where the host reads outputs: a
-// copy of its own would take longer than some kernels.
+// also where they run one after the other. A work-group says of each task that it is done. The last one to leave sets all counters to zero. A work-group that has looked {{ polls }} times in vain notes its kernel, and leaves.
+// The note is copied to where the host reads outputs: a copy of its own would take longer than some kernels.
 __constant int smr_order_first[{{ first|length }}] = { {{ first|join(', ') }} }; // tasks before each kernel's own
 __constant int smr_order_waits[{{ waits|length }}] = { {{ waits|join(', ') }} }; // waits before each kernel's own
 __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited or [0])|join(', ') }} }; // kernels that each wait is for
-{# The last work-item takes the work-group's next task. #}
-{% macro taken() %}
-        if (thread == {{ threads - 1 }}) {
-{% if stand_back %}
-            // Of a kernel of few tasks each unit shall compute one: the work-group that is a unit's second leaves them to others,
-            // unless nobody takes them for so long that no unit can be free.
-            for (int looks = 0, kernel = max(member, 0); get_group_id(0) >= {{ units }} && looks < {{ stand_back }}; ++looks) {
-                const int next = smr_order_look(state), last = kernel;
-                while (kernel < {{ calls|length }} && next >= smr_order_first[kernel + 1]) ++kernel;
-                if (kernel == {{ calls|length }} || smr_order_first[kernel + 1] - smr_order_first[kernel] > {{ units }}) break;
-                if (kernel != last) looks = 0;
-            }
-{% endif %}
-            smr_task[0] = smr_order_take(state);
-        }
-{% endmacro %}
 {{ entry(inside, false, parameters, tables, shared, none, threads, numbered=false) }}
     volatile __global int* state = (volatile __global int*){{ state }};
     __local float smr_local[{{ local_floats }}] __attribute__((aligned(16)));
@@ -35,7 +18,7 @@ __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited 
     const int thread = (int)get_local_id(0);
     int member = -1;
     if (thread == 0) smr_task[1] = 0;
-{{ taken() }}
+    if (thread == {{ threads - 1 }}) smr_task[0] = smr_order_take(state);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (;;) {
         const int task = smr_task[0];
@@ -78,7 +61,7 @@ __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited 
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         // two sub-groups, so that what waits for this task does not wait for the question for the next one as well
         if (thread == 0) smr_order_done(state + ({{ places.done }} + member) * {{ line }}, 1);
-{{ taken() }}
+        if (thread == {{ threads - 1 }}) smr_task[0] = smr_order_take(state);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (thread == 0 && smr_order_leave(state + {{ places.left * line }}) == (int)get_num_groups(0) - 1) {

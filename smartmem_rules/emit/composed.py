@@ -297,8 +297,6 @@ def _in_order(launch: Ordered, target: Target, tensors: Mapping[str, Stored], em
         awaited=order.awaited,
         places={"left": LEFT, "failed": FAILED, "done": FIRST_STEP, "all": order.counters},
         polls=order.polls,
-        units=target.device.group_units,
-        stand_back=target.device.compute.stand_back if (launch.groups or 1) > target.device.group_units else 0,
         line=LINE_COUNTERS,
         threads=parts.group,
         local_floats=parts.local_floats,

@@ -90,11 +90,6 @@ class Compute:
     unit_registers: int = whole("registers of 32 bits that the work-items of a unit share, 0: as many as they take", 0)
     meet_us: float = real("microseconds for which work-groups of a split reduction meet in such a launch", 0.0)
     take_us: float = real("microseconds for which a work-group asks for its next task in such a launch", 0.0)
-    stand_back: int = whole(
-        "looks at the next task after which a unit's second work-group takes one of a kernel with no more tasks than "
-        "there are units; 0: it takes them at once",
-        0,
-    )
     wave_us: float = real("microseconds of one wave of work-items, each of which loads, computes and stores", 0.0)
     clock_ghz: float = real("cycles of a unit in a nanosecond; 0: it is not known", 0.0)
     shuffle_capability: tuple[int, ...] = wholes("compute capability from which on `shuffle` holds", (0, 0), 2, 2)
