@@ -26,7 +26,7 @@
 {% if u and u.exchange %}
     __local uchar* const smr_exchange = (__local uchar*)(memory + {{ s.exchange_place }});
 {% endif %}
-{% endmacro %}
+{%- endmacro %}
 // Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums. Tiles of both factors, {{ s.step }} deep, lie in local
 // memory; the next tiles are loaded while these are multiplied.
 //   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
@@ -43,14 +43,14 @@
 #ifdef SMR_SHUFFLE_PTX
 // Orders what the work-items before the barrier have written, and what those behind the next one read, for the device.
 #define smr_meet()
-static inline int smr_arrive(volatile __global int* at) {
+static inline int smr_order_arrive(volatile __global int* at) {
     int before;
     asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(at) : "memory");
     return before;
 }
 #else
 #define smr_meet() mem_fence(CLK_GLOBAL_MEM_FENCE)
-#define smr_arrive(AT) atomic_inc(AT)
+#define smr_order_arrive(AT) atomic_inc(AT)
 #endif
 #endif
 {% endif %}
@@ -60,7 +60,7 @@ static inline int smr_arrive(volatile __global int* at) {
 {% endif %}
 
 {{ entry(inside, in_group, parameters, tables, shared, "group", s.threads) }}
-{{ places() }}
+{{ places() -}}
 {{ prologue }}
 {% if splits > 1 %}
 {{ unit_product(s, u, left, right, "first_turn", "last_turn", turns_summed, fetches) if u else product(s, left, right, "first_turn", "last_turn", turns_summed) }}
@@ -73,7 +73,7 @@ static inline int smr_arrive(volatile __global int* at) {
     smr_meet();
     barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
     if (thread == 0) {
-        arrived[0] = smr_arrive((volatile __global int*){{ arrivals }} + tile);
+        arrived[0] = smr_order_arrive((volatile __global int*){{ arrivals }} + tile);
         if (arrived[0] == {{ splits - 1 }}) {{ arrivals }}[tile] = 0;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -116,7 +116,7 @@ static inline int smr_arrive(volatile __global int* at) {
 {% if fetches %}
 // What a work-group asks for before it waits for others: tiles of the right factor, which is constant.
 {{ entry(inside, in_group, parameters, [], shared, "group", s.threads, name="smr_part_ahead") }}
-{{ places() }}
+{{ places() -}}
 {% if splits > 1 %}
 {{ fetched_ahead(s, u, right, "first_turn", "last_turn", turns_summed) }}
 {% else %}

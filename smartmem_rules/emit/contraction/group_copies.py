@@ -116,6 +116,7 @@ class _Copier:
             return None
         parameter, start, conditions = found
         place = self._place(chunks, turned)
+
         def text(into: str) -> str:
             return captured(self.emission, lambda: self._write(chunks, parameter, start, conditions, into))
 
@@ -181,6 +182,7 @@ class _Copier:
                     writer.line(f"{name}_copy({self.side.name}_into + {place}, {kind}({source}), {counts});")
                 else:  # one piece of a line brings the whole of it
                     writer.line(f"if (slot % {_LINE_PIECES} == 0) SMR_PREFETCH({kind}({source}));")
+
 
 def _places(quad: Var, other: Var, along: tuple[Var, ...], across: tuple[Var, ...], chunk: int) -> dict[Var, Index]:
     """The factor's variables, given the number of the piece along its contiguous axis and the place across it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from smartmem_rules.language.blocks.device import Device
@@ -73,7 +73,9 @@ class LaunchConfigs:
             return ()
         (kernel,) = launch.kernels
         if kernel.contraction is None or not isinstance(kernel.schedule, GroupSchedule):
-            return tuple(way for way in self.of(launch) if not way.alone)
+            return tuple(
+                one for way in self.of(launch) if not way.alone for one in (way, *self._smaller_teams(kernel, way))
+            )
         cycles, demand = self.costs.group_schedule(kernel).cycles, self.costs.templates.demand(kernel)
         ways = (self._tile(kernel, choice, 0.0) for choice, _ in self.costs.tiles(kernel))
         times = (
@@ -91,7 +93,10 @@ class LaunchConfigs:
     def _rescheduled(self, kernel: Kernel, config: LaunchConfig, threads: int) -> Kernel:
         if kernel.contraction is None:
             local_memory = self.device.memory.local_memory
-            return replace(kernel, schedule=in_group(kernel.schedule, array_bytes(kernel), threads, local_memory))
+            schedule = kernel.schedule
+            if config.team and isinstance(schedule, TeamSchedule):
+                schedule = replace(schedule, team=config.team)
+            return replace(kernel, schedule=in_group(schedule, array_bytes(kernel), threads, local_memory))
         if config.choice is None or schedule_of(kernel, GroupSchedule).sizes() == dict(config.choice):
             return kernel
         (unsized,) = self.unsized[kernel.name].kernels
@@ -161,6 +166,15 @@ class LaunchConfigs:
             busy=UNBOUNDED_ITEMS,
             alone=team == 1 and private_rows(arrays, self.device) < self.limits.largest_group,
         )
+
+    def _smaller_teams(self, kernel: Kernel, way: LaunchConfig) -> Iterator[LaunchConfig]:
+        """With fewer work-items for each row: more rows are computed at once, where a work-group waits for others."""
+        if not isinstance(kernel.schedule, TeamSchedule):
+            return
+        team = kernel.schedule.team
+        while team > self.device.compute.subgroup:
+            team //= 2
+            yield replace(way, items=way.items * team // kernel.schedule.team, team=team)
 
     def _roofline(self, kernel: Kernel) -> float:
         """Nanoseconds of a kernel that fills the device: its arithmetic, or its traffic."""

@@ -25,6 +25,7 @@ class LaunchConfig:
         busy: work-items of it that keep a multiprocessor busy.
         choice: the sizes that this takes, None for those that the kernel has.
         alone: whether this takes a launch of its own.
+        team: work-items of each row; 0 for those that the kernel has, or where none share one.
     """
 
     threads: int
@@ -34,6 +35,7 @@ class LaunchConfig:
     busy: int
     choice: Mapping[str, int] | None = None
     alone: bool = False
+    team: int = 0
 
     def groups(self, threads: int) -> int:
         """Its work-groups of so many work-items."""

@@ -205,6 +205,9 @@ static inline void nvidia_wgmma_f16_copy(__local nvidia_wgmma_f16_element* to, _
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  : : "r"((uint)(size_t)to), "l"(from), "r"(counts ? 16 : 0) : "memory");
 }
+#ifndef SMR_PREFETCH
+#define SMR_PREFETCH(P) asm volatile("prefetch.global.L2 [%0];" : : "l"(P))
+#endif
 #define nvidia_wgmma_f16_commit() asm volatile("cp.async.commit_group;" : : : "memory")
 #define nvidia_wgmma_f16_wait(COUNT) asm volatile("cp.async.wait_group " #COUNT ";" : : : "memory")
 // What work-items have written to local memory is there for the unit behind the next barrier.

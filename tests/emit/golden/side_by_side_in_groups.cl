@@ -1,6 +1,6 @@
 // k0_contraction: global (256,), local (128,)
-#ifndef smr_part_29a32ec5e496_DEFINED
-#define smr_part_29a32ec5e496_DEFINED
+#ifndef smr_part_b3b5b5667a7f_DEFINED
+#define smr_part_b3b5b5667a7f_DEFINED
 // Contractions for GPUs with local memory. A work-group owns 32 x 64 sums. Tiles of both factors, 32 deep, lie in local
 // memory; the next tiles are loaded while these are multiplied.
 //   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
@@ -9,7 +9,7 @@
 //   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
 //      runs the epilogue of some sums, four columns at a time.
 
-static void smr_part_29a32ec5e496(
+static void smr_part_b3b5b5667a7f(
     __global const float* restrict p0 /* buffer[d0d1] of [12, 16] */,
     __global const float* restrict p1 /* buffer[d0d1] of [16, 64] */,
     __global float* restrict p2 /* buffer[d0d1] of [12, 16] */,
@@ -224,6 +224,7 @@ if (column_tile < 1) {
         }
     }
 }
+
 #endif
 #ifndef smr_part_fa396fd1e1bd_DEFINED
 #define smr_part_fa396fd1e1bd_DEFINED
@@ -330,6 +331,6 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     const int item = (int)get_global_id(0);
     const int group = (int)get_group_id(0);
     __local float smr_local[6916] __attribute__((aligned(16)));
-    if (group < 1) smr_part_29a32ec5e496(p0, p1, p2, item - 0, group - 0, smr_local + 0);
+    if (group < 1) smr_part_b3b5b5667a7f(p0, p1, p2, item - 0, group - 0, smr_local + 0);
     else if (group < 2) smr_part_fa396fd1e1bd(p3, p4, item - 128, group - 1, smr_local + 4);
 }
