@@ -24,7 +24,6 @@ from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
-
 _LINE_PIECES = 8
 """Pieces of 16 bytes in a line of a GPU's cache."""
 

@@ -168,7 +168,7 @@ class LaunchConfigs:
         )
 
     def _smaller_teams(self, kernel: Kernel, way: LaunchConfig) -> Iterator[LaunchConfig]:
-        """With fewer work-items for each row: more rows are computed at once, where a work-group waits for others."""
+        """With fewer work-items for each row, more rows are computed at once."""
         if not isinstance(kernel.schedule, TeamSchedule):
             return
         team = kernel.schedule.team
