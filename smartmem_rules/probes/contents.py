@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
-from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.packing import unpacked
 from smartmem_rules.provenance.kernels import claim_of
@@ -65,7 +65,12 @@ def index_bounds(launch: Launch) -> dict[str, int]:
 
 
 def replaceable(launch: Launch) -> bool:
-    """Whether packed factors of a launch hold the elements of constants: none is computed from several of them."""
+    """Whether each constant of a launch is an argument, or packed factors hold its elements.
+
+    Otherwise several are computed together, or lie in one argument.
+    """
+    if isinstance(launch, Ordered) and launch.held:
+        return False
     for kernel in launch.kernels:
         if kernel.template == "winograd":
             return False

@@ -16,6 +16,7 @@ from tests.plan.models import normal, whole
 from tests.probes.asked import asking
 
 PLAIN = [name for name, case in CASES.items() if not case.holds_ptx]
+EXHAUSTIVE = pytest.mark.exhaustive
 WHOLE = KernelCase(
     nodes=[("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")],
     feeds={"x": normal(10, 48)},
@@ -51,6 +52,19 @@ def test_what_rounds_has_a_bound() -> None:
 
 def test_halves_are_asked() -> None:
     plan = asking(WHOLE, "float16")
+    assert plan.probes
+    assert not self_test(Executor(plan, choose("auto"))).findings
+
+
+@pytest.mark.parametrize(("operator", "gates"), [("RNN", 1), ("LSTM", 4), pytest.param("GRU", 3, marks=EXHAUSTIVE)])
+def test_steps_that_hand_halves_on_are_asked(operator: str, gates: int) -> None:
+    recurrence = KernelCase(
+        nodes=[(operator, "x w r", "y", {"hidden_size": 12})],
+        feeds={"x": normal(8, 4, 12)},
+        constants={"w": normal(1, 12 * gates, 12, seed=1), "r": normal(1, 12 * gates, 12, seed=2)},
+        templates="scan",
+    )
+    plan = asking(recurrence, "float16")
     assert plan.probes
     assert not self_test(Executor(plan, choose("auto"))).findings
 
