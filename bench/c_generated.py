@@ -40,18 +40,19 @@ def main() -> int:
     parser.add_argument("--source", nargs="+", choices=sorted(SOURCES), default=DEFAULT)
     parser.add_argument("--count", type=int, default=50, help="from each source")
     parser.add_argument("--seed", type=int, default=1, help="the first one")
+    parser.add_argument("--asked", type=int, default=ASKED, help="one plan in so many tests itself")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     seeds = range(arguments.seed, arguments.seed + arguments.count)
     if arguments.one:
         for seed in seeds:
             signal.alarm(SECONDS)
-            print(json.dumps(outcome(arguments.source[0], seed)), flush=True)
+            print(json.dumps(outcome(arguments.source[0], seed, arguments.asked)), flush=True)
         return 0
     failed = 0
     for source in arguments.source:
         kinds, waits, asked = Counter[str](), 0, 0
-        for answer in answers(source, seeds):
+        for answer in answers(source, seeds, arguments.asked):
             kinds[answer["kind"]] += 1
             waits += answer.get("waits", False)
             asked += answer.get("asked", 0)
@@ -63,12 +64,14 @@ def main() -> int:
     return int(failed > 0)
 
 
-def answers(source: str, seeds: range) -> Iterator[dict[str, Any]]:
+def answers(source: str, seeds: range, asked: int) -> Iterator[dict[str, Any]]:
     """What became of each seed; a process that ends is an answer, too."""
     begin = seeds.start
     while begin < seeds.stop:
         count = min(LIFETIME, seeds.stop - begin)
-        command = [sys.executable, __file__, "--one", "--source", source, "--seed", str(begin), "--count", str(count)]
+        numbers = {"--seed": begin, "--count": count, "--asked": asked}
+        options = [str(part) for pair in numbers.items() for part in pair]
+        command = [sys.executable, __file__, "--one", "--source", source, *options]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             for line in process.stdout:
@@ -81,7 +84,7 @@ def answers(source: str, seeds: range) -> Iterator[dict[str, Any]]:
             begin += 1
 
 
-def outcome(source: str, seed: int) -> dict[str, Any]:
+def outcome(source: str, seed: int, asked: int) -> dict[str, Any]:
     """What became of one seed."""
     try:
         case = case_in_c(source, seed)
@@ -89,7 +92,7 @@ def outcome(source: str, seed: int) -> dict[str, Any]:
         return {"kind": "none", "seed": seed, "detail": repr(failure)}
     with tempfile.TemporaryDirectory() as folder:
         try:
-            found = compare(case, Path(folder), seed % ASKED == 0)
+            found = compare(case, Path(folder), seed % asked == 0)
         except CError as refusal:
             return {"kind": "refused in C", "seed": seed, "detail": f"{case.mode}: {refusal}"}
         except Exception as failure:  # whatever else is raised is looked for

@@ -287,7 +287,7 @@ def turns(name: str) -> str:
 def floor() -> str:
     """What the driver takes of a program that opens a device and builds a kernel, which was compiled before."""
     sources = Path(__file__).resolve().parent.parent / "runtime" / "c"
-    own = [sources / "src" / f"{name}.c" for name in ("opencl", "status", "processor")]
+    own = [sources / "src" / f"{name}.c" for name in ("opencl", "driver_pages", "status", "processor")]
     with tempfile.TemporaryDirectory() as temporary:
         program = Path(temporary) / "floor"
         folders = [f"-I{sources / name}" for name in ("src", "include", "nanopb")]

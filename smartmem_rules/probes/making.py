@@ -15,7 +15,15 @@ from smartmem_rules.plan.kernel.launch import Ordered, Recorded
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.plan.probe import GIVEN, OWN, SIGNS, UNSET, Answer, Filling, Probe, Rows, signs
-from smartmem_rules.probes.contents import contents, excludes, exponent_of, given_constants, index_bounds, replaceable
+from smartmem_rules.probes.contents import (
+    computes_factors,
+    contents,
+    excludes,
+    exponent_of,
+    given_constants,
+    index_bounds,
+    replaceable,
+)
 from smartmem_rules.probes.evaluation import Unanswered, computed
 from smartmem_rules.probes.exactness import Grid, exact_stores, grid_of
 from smartmem_rules.probes.peaks import Peaks, peak_contents, peaks_of, questions_of
@@ -277,7 +285,8 @@ class _Maker:
         grids = self._grids(values)
         wide = self._in_double(values)
         narrow = self._narrow_steps()
-        tolerance, roundings = max(tolerance, narrow), _ROUNDINGS_OF_STEPS if narrow else _ROUNDINGS
+        tolerance = max(tolerance, narrow, self._narrow_factors())
+        roundings = _ROUNDINGS_OF_STEPS if narrow else _ROUNDINGS
         answers = []
         for number, argument in enumerate(self._source.arguments):
             tensor = self._plan.tensors[argument.tensor]
@@ -290,6 +299,13 @@ class _Maker:
         if not answers:
             raise Unanswered("it writes nothing that others read")
         return answers
+
+    def _narrow_factors(self) -> float:
+        """The tolerance of packed factors that were computed and then rounded, as weights of few bits are."""
+        storages = [self._tensors[name].storage for name in self._packed()]
+        if not computes_factors(self._enqueue.launch) or any(storage_dtype(one).kind in "iu" for one in storages):
+            return 0.0  # they hold constants, or words
+        return max((_TOLERANCES.get(one, 0.0) for one in storages), default=0.0)
 
     def _narrow_steps(self) -> float:
         """The tolerance of what steps of a recurrence read of those before them, where that is halves: one of these
@@ -309,6 +325,8 @@ class _Maker:
 
     def _grids(self, values: Mapping[str, Array]) -> dict[str, Grid]:
         """The tensors that are computed exactly."""
+        if self._narrow_factors():
+            return {}
         storage = {name: tensor.storage for name, tensor in self._tensors.items()}
         grids = {name: grid for name, array in values.items() if (grid := grid_of(array)) is not None}
         for kernel, claim in zip(self._enqueue.launch.kernels, self._claims, strict=True):

@@ -75,6 +75,19 @@ def test_weights_in_words_are_asked_with_their_own_scales() -> None:
     assert not self_test(Executor(plan, choose("auto"))).findings
 
 
+def test_weights_of_few_bits_that_are_packed_as_halves_are_asked() -> None:
+    weights = KernelCase(
+        nodes=[("DequantizeLinear", "q s", "w", {"axis": 1}), ("MatMul", "x w", "y")],
+        feeds={"x": normal(10, 48)},
+        constants={"q": whole(48, 24, dtype="int8", low=-9, high=9), "s": normal(24, seed=3)},
+        templates="panel",
+    )
+    plan = asking(weights, "float16")
+    assert {tensor.storage for name, tensor in plan.tensors.items() if "@" in name} == {"float16"}
+    assert plan.probes
+    assert not self_test(Executor(plan, choose("auto"))).findings
+
+
 def test_indices_stay_inside() -> None:
     gather = KernelCase(
         nodes=[("Gather", "x i", "y", {"axis": 0})],

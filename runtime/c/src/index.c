@@ -256,6 +256,7 @@ static uint64_t sum_of_constant(const plan_file *file, const smartmem_format_Sec
     uint64_t total = 0;
     for (uint64_t at = 0; at < section->size; at += SUMMED_AT_ONCE) {
         uint64_t left = section->size - at, bytes = left < SUMMED_AT_ONCE ? left : SUMMED_AT_ONCE;
+        plan_file_wake_part(file, section->offset + at, bytes);
         total += plan_file_sum(file, section->offset + at, bytes);
         plan_file_rest_part(file, section->offset + at, bytes);
     }
@@ -271,6 +272,12 @@ smartmem_status index_check_constants(const plan_index *index, const plan_file *
             return wrong("constant", index->tensors[i].name, "has another checksum");
     }
     return SMARTMEM_OK;
+}
+
+void index_wake_constants(const plan_index *index, const plan_file *file) {
+    for (size_t i = 0; i < index->tensors_count; ++i)
+        if (index->tensors[i].role == smartmem_format_Role_CONSTANT)
+            plan_file_wake_part(file, index->tensors[i].packed.section.offset, index->tensors[i].packed.section.size);
 }
 
 bool index_written(const plan_index *index, uint32_t tensor) {

@@ -170,6 +170,8 @@ static smartmem_status open_checked(Plan *plan, const smartmem_plan_options *opt
     driver_pages_rest();
     if (!plan->device.host_memory)
         plan_file_rest(&plan->file); /* the constants are in the device's memory now */
+    else if (!options->trust_constants)
+        index_wake_constants(&plan->index, &plan->file);
     return SMARTMEM_OK;
 }
 
