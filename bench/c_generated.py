@@ -30,7 +30,7 @@ DEFAULT = ("drawn", "quantised", "controlled", "large", "computed", "integer", "
 GOOD = ("equal", "refused", "none")
 LIFETIME = 60
 """Cases after which a process is replaced."""
-SECONDS = 180
+SECONDS = 600
 """How long a case may take before its process ends."""
 
 

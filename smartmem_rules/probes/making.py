@@ -284,9 +284,8 @@ class _Maker:
     def _answers(self, values: Mapping[str, Array], expected: Mapping[str, Array], tolerance: float) -> list[Answer]:
         grids = self._grids(values)
         wide = self._in_double(values)
-        narrow = self._narrow_steps()
-        tolerance = max(tolerance, narrow, self._narrow_factors())
-        roundings = _ROUNDINGS_OF_STEPS if narrow else _ROUNDINGS
+        steps, factors = self._narrow_steps(), self._narrow_factors()
+        tolerance, roundings = max(tolerance, steps, factors), _ROUNDINGS_OF_STEPS if steps else _ROUNDINGS
         answers = []
         for number, argument in enumerate(self._source.arguments):
             tensor = self._plan.tensors[argument.tensor]
@@ -295,17 +294,26 @@ class _Maker:
             array, bound = expected[tensor.name], 0.0
             if tensor.name not in grids:
                 array, bound = _bounded(array, wide.get(tensor.name, array), tolerance, roundings)
+            if factors and array.dtype.kind == "f":  # one that became 0 makes no number of an infinity
+                array = np.where(np.isfinite(array), array, array.dtype.type(np.nan))
             answers.append(Answer(argument=number, rows=in_memory(array, tensor), bound=bound))
         if not answers:
             raise Unanswered("it writes nothing that others read")
         return answers
 
     def _narrow_factors(self) -> float:
-        """The tolerance of packed factors that were computed and then rounded, as weights of few bits are."""
-        storages = [self._tensors[name].storage for name in self._packed()]
-        if not computes_factors(self._enqueue.launch) or any(storage_dtype(one).kind in "iu" for one in storages):
+        """The tolerance of packed factors that were computed and then rounded, as weights of few bits are.
+
+        Raises:
+            Unanswered: rounding made some of them infinite.
+        """
+        packed = [self._tensors[name] for name in self._packed()]
+        if not computes_factors(self._enqueue.launch) or any(storage_dtype(one.storage).kind in "iu" for one in packed):
             return 0.0  # they hold constants, or words
-        return max((_TOLERANCES.get(one, 0.0) for one in storages), default=0.0)
+        narrow = [one for one in packed if one.storage in _TOLERANCES]
+        if not all(one.packed is None or np.isfinite(one.packed.astype(np.float32)).all() for one in narrow):
+            raise Unanswered("its factors exceed their type")
+        return max((_TOLERANCES[one.storage] for one in narrow), default=0.0)
 
     def _narrow_steps(self) -> float:
         """The tolerance of what steps of a recurrence read of those before them, where that is halves: one of these
