@@ -27,6 +27,20 @@ SMR_INTEGERS(4)
 SMR_INTEGERS(8)
 SMR_INTEGERS(16)
 
+// PoCL's functions that round to whole numbers are calls for each element; processors have an instruction for a vector.
+#if defined(SMR_CPU) && defined(__has_builtin) && (defined(__SSE4_1__) || defined(__aarch64__))
+#if __has_builtin(__builtin_elementwise_roundeven)
+#undef rint
+#undef floor
+#undef ceil
+#undef trunc
+#define rint(X) __builtin_elementwise_roundeven(X)
+#define floor(X) __builtin_elementwise_floor(X)
+#define ceil(X) __builtin_elementwise_ceil(X)
+#define trunc(X) __builtin_elementwise_trunc(X)
+#endif
+#endif
+
 // The sums of four products of bytes each, added to `sums`: of `a`, whose bytes have no sign, and of `b`, whose bytes have
 // one. No step saturates: products of two neighbours fit 17 bits.
 #ifdef SMR_CPU
@@ -158,7 +172,15 @@ static inline ulong smr_to_ulong_##S(T x) {                                     
 }
 SMR_TO_INTEGERS(f, float)
 static inline int4 smr_to_int_f4(float4 x) { return x >= -2147483648.0f && x < 2147483648.0f ? convert_int4(x) : INT_MIN; }
-static inline int8 smr_to_int_f8(float8 x) { return x >= -2147483648.0f && x < 2147483648.0f ? convert_int8(x) : INT_MIN; }
+#if defined(SMR_CPU) && defined(__has_builtin) && defined(__AVX__)
+#if __has_builtin(__builtin_ia32_cvttps2dq256)
+#define SMR_TO_INT_F8(X) __builtin_ia32_cvttps2dq256(X)
+#endif
+#endif
+#ifndef SMR_TO_INT_F8
+#define SMR_TO_INT_F8(X) ((X) >= -2147483648.0f && (X) < 2147483648.0f ? convert_int8(X) : INT_MIN)
+#endif
+static inline int8 smr_to_int_f8(float8 x) { return SMR_TO_INT_F8(x); }
 #ifdef cl_khr_fp64
 SMR_TO_INTEGERS(d, double)
 #endif

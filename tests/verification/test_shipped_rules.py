@@ -31,7 +31,7 @@ def test_shipped_rules(name: str, fresh_seeds: bool) -> None:
     wrong = ["\n".join(r.counterexample.lines) for r in found.rules if r.counterexample is not None]
     assert not wrong, f"seed {seed}\n" + "\n\n".join(wrong)
     for report in found.rules:
-        undecided = report.verdict == "unknown" and report.reason is not None
+        undecided = report.verdict == "unknown" and (report.reason or "").startswith("the time was over")
         assert report.verdict == "tested" or undecided, (report.name, report.reason, seed)
         assert report.trials >= TRIALS or report.reason, report.name
 

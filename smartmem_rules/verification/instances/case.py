@@ -11,9 +11,11 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.definitions.values import Scope
 from smartmem_rules.tensor.primitives import Array
+from smartmem_rules.tensor.types import NARROW_FLOATS, NARROW_INTEGERS
 from smartmem_rules.verification.semantics.terms import Term
 
-_INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+NARROW_NUMBERS = (0.5, 1.0, 2.0, 4.0)
+"""What every float of few bits can be."""
 
 Choices = dict[str, Any]
 """What makes up an instance, by slot: `shape:x`, `name:a`, `given:PATH`, `dtype`, `uniform:x` and the like."""
@@ -60,9 +62,17 @@ def representable(number: float, dtype: str) -> bool:
     """Whether a number is a value of an element type."""
     if dtype in FLOATS:
         return True
+    if dtype in NARROW_FLOATS:
+        return number in NARROW_NUMBERS
     if number != number or abs(number) == float("inf") or number != int(number):
         return False
     if dtype == "bool":
         return 0 <= number <= 1
-    limits = np.iinfo(np.dtype(dtype)) if dtype in _INTEGERS else np.iinfo(np.int8)
-    return int(limits.min) <= number <= int(limits.max)
+    least, greatest = limits_of(dtype)
+    return least <= number <= greatest
+
+
+def limits_of(dtype: str) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
+    bits = NARROW_INTEGERS.get(dtype) or 8 * np.dtype(dtype).itemsize
+    return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)

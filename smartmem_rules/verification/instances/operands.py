@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,9 @@ from smartmem_rules.guards.constant_elements import at_each_place
 from smartmem_rules.language.analyses import Fact
 from smartmem_rules.language.syntax import Expression, Reduction
 from smartmem_rules.tensor.binding import FLOATS
-from smartmem_rules.verification.instances.case import Case
+from smartmem_rules.tensor.primitives import compute_dtype
+from smartmem_rules.tensor.types import NARROW_FLOATS
+from smartmem_rules.verification.instances.case import NARROW_NUMBERS, Case, limits_of
 from smartmem_rules.verification.semantics.bounded import Bounded
 from smartmem_rules.verification.semantics.domains import (
     Array,
@@ -88,6 +89,8 @@ def _draw(
         return known
     if dtype == "bool":
         return (generator.random(shape) < 0.5,)
+    if dtype in NARROW_FLOATS:
+        return (generator.choice(np.array(NARROW_NUMBERS, compute_dtype(dtype)), shape),)
     if dtype not in FLOATS:
         return (_integers(generator, shape, dtype, drawn, extreme),)
     match domain:
@@ -126,32 +129,32 @@ def _in_dtype(number: float, dtype: str) -> float | int | bool:
 
 def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str, drawn: Range, extreme: bool) -> Array:
     """Small numbers, now and then those at which arithmetic wraps, or that the rule names."""
-    limits = np.iinfo(np.dtype(dtype))
-    values = np.asarray(generator.integers(0 if dtype.startswith("uint") else -9, 10, shape).astype(dtype))
+    (least, greatest), kind = limits_of(dtype), compute_dtype(dtype)
+    values = np.asarray(generator.integers(max(-9, least), min(9, greatest) + 1, shape).astype(kind))
     if drawn.converted:
         # more bits than a float of 24 has, and few enough for what a conversion back can hold
-        bits = generator.integers(1, min(30, limits.bits - 1) + 1, shape)
+        bits = generator.integers(1, min(30, (greatest - least).bit_length() - 1) + 1, shape)
         wide = np.asarray(2.0**bits * generator.uniform(0.5, 1.0, shape), np.int64)
-        signs = generator.choice((1, -1) if limits.min < 0 else (1, 1), shape)
-        return np.asarray(np.where(generator.random(shape) < 0.8, (wide * signs).astype(dtype), values))
+        signs = generator.choice((1, -1) if least < 0 else (1, 1), shape)
+        return np.asarray(np.where(generator.random(shape) < 0.8, (wide * signs).astype(kind), values))
     chance = generator.random()
     if extreme and chance < drawn.extreme_share:
-        chosen = generator.choice(np.array(_remarkable(limits), dtype), shape)
+        chosen = generator.choice(np.array(_remarkable(least, greatest), kind), shape)
         if chance < drawn.extreme_share / 3:
-            chosen = generator.integers(limits.min, limits.max, shape, dtype=np.dtype(dtype), endpoint=True)
+            chosen = generator.integers(least, greatest, shape, dtype=kind, endpoint=True)
         values = np.where(generator.random(shape) < 0.5, chosen, values)
     whole = [int(n) for n in drawn.literals if n == int(n)]
-    named = [n + step for n in whole for step in (0, 1, -1) if limits.min < n + step < limits.max]
+    named = [n + step for n in whole for step in (0, 1, -1) if least < n + step < greatest]
     if named and generator.random() < _NAMED_SHARE:
-        chosen = generator.choice(np.array(named, dtype), shape)
+        chosen = generator.choice(np.array(named, kind), shape)
         values = np.where(generator.random(shape) < 0.5, chosen, values)
     return np.asarray(values)
 
 
-def _remarkable(limits: np.iinfo[Any]) -> list[int]:
+def _remarkable(least: int, greatest: int) -> list[int]:
     """The least and the greatest integer, powers of two and what lies beside them."""
-    least, greatest = int(limits.min), int(limits.max)
-    powers = [sign * 2**k + step for k in range(limits.bits) for step in (-1, 0, 1) for sign in (1, -1)]
+    bits = (greatest - least).bit_length()
+    powers = [sign * 2**k + step for k in range(bits) for step in (-1, 0, 1) for sign in (1, -1)]
     ends = [least, greatest, least + 1, greatest - 1]
     return [*ends * 8, *(p for p in powers if least <= p <= greatest)]
 
