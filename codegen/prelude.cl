@@ -27,17 +27,37 @@ SMR_INTEGERS(4)
 SMR_INTEGERS(8)
 SMR_INTEGERS(16)
 
-// PoCL's functions that round to whole numbers are calls for each element; processors have an instruction for a vector.
+// PoCL's functions of whole vectors are calls, one for each element, where processors have one instruction; a call also
+// spills all vector registers.
 #if defined(SMR_CPU) && defined(__has_builtin) && (defined(__SSE4_1__) || defined(__aarch64__))
 #if __has_builtin(__builtin_elementwise_roundeven)
 #undef rint
 #undef floor
 #undef ceil
 #undef trunc
+#undef fabs
 #define rint(X) __builtin_elementwise_roundeven(X)
 #define floor(X) __builtin_elementwise_floor(X)
 #define ceil(X) __builtin_elementwise_ceil(X)
 #define trunc(X) __builtin_elementwise_trunc(X)
+#define fabs(X) __builtin_elementwise_abs(X)
+#endif
+#endif
+#if defined(SMR_CPU) && defined(__has_attribute)
+#if __has_attribute(overloadable)
+#define SMR_ORDER(T)                                                                                   \
+static inline __attribute__((overloadable)) T smr_least(T a, T b) { return b < a ? b : a; }             \
+static inline __attribute__((overloadable)) T smr_most(T a, T b) { return a < b ? b : a; }
+SMR_ORDER(int)
+SMR_ORDER(uint)
+SMR_ORDER(long)
+SMR_ORDER(ulong)
+SMR_ORDER(int4)
+SMR_ORDER(int8)
+#undef min
+#undef max
+#define min smr_least
+#define max smr_most
 #endif
 #endif
 
@@ -181,12 +201,26 @@ static inline int4 smr_to_int_f4(float4 x) { return x >= -2147483648.0f && x < 2
 #define SMR_TO_INT_F8(X) ((X) >= -2147483648.0f && (X) < 2147483648.0f ? convert_int8(X) : INT_MIN)
 #endif
 static inline int8 smr_to_int_f8(float8 x) { return SMR_TO_INT_F8(x); }
+
+// x * y + z, rounded once.
+static inline float smr_fma1(float x, float y, float z) { return fma(x, y, z); }
+#if defined(SMR_CPU) && defined(__has_builtin) && defined(__FMA__)
+#if __has_builtin(__builtin_ia32_vfmaddps) && __has_builtin(__builtin_ia32_vfmaddps256)
+static inline float4 smr_fma4(float4 x, float4 y, float4 z) { return __builtin_ia32_vfmaddps(x, y, z); }
+static inline float8 smr_fma8(float8 x, float8 y, float8 z) { return __builtin_ia32_vfmaddps256(x, y, z); }
+#define SMR_HAS_FMA
+#endif
+#endif
+#ifndef SMR_HAS_FMA
+static inline float4 smr_fma4(float4 x, float4 y, float4 z) { return fma(x, y, z); }
+static inline float8 smr_fma8(float8 x, float8 y, float8 z) { return fma(x, y, z); }
+#endif
 #ifdef cl_khr_fp64
 SMR_TO_INTEGERS(d, double)
 #endif
 
 // Indices that a tensor holds: negative ones count from the end of the axis, and what still lies outside is clamped.
-static inline int smr_inside(int i, int extent) { return clamp(i, 0, max(extent - 1, 0)); }
+static inline int smr_inside(int i, int extent) { return min(max(i, 0), max(extent - 1, 0)); }
 static inline int smr_wrap(int i, int extent) { return smr_inside(i < 0 ? i + extent : i, extent); }
 
 // The remainder has the sign of the divisor, also where the divisor is infinite or the remainder zero; fmod by an infinite
