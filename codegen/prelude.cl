@@ -129,6 +129,20 @@ SMR_DOT(16)
 // the alignment of the whole vector, and where the compiler moves the conversion out of a loop, the aligned instruction
 // that remains stops the process.
 #ifdef SMR_CPU
+#if defined(__has_builtin) && defined(__F16C__)
+#if __has_builtin(__builtin_ia32_vcvtph2ps256) && __has_builtin(__builtin_ia32_vcvtps2ph256)
+#define SMR_HALVES_IN_PLACE
+#endif
+#endif
+#ifdef SMR_HALVES_IN_PLACE
+static inline float8 smr_half_bits8(ushort8 bits) { return __builtin_ia32_vcvtph2ps256(as_short8(bits)); }
+static inline ushort8 smr_bits_half8(float8 x) { return as_ushort8(__builtin_ia32_vcvtps2ph256(x, 0)); }
+static inline float4 smr_half_bits4(ushort4 bits) { return smr_half_bits8((ushort8)(bits, (ushort4)(0))).lo; }
+static inline ushort4 smr_bits_half4(float4 x) { return smr_bits_half8((float8)(x, (float4)(0.0f))).lo; }
+static inline float smr_half_bits1(ushort bits) { return smr_half_bits8((ushort8)(bits)).s0; }
+static inline ushort smr_bits_half1(float x) { return smr_bits_half8((float8)(x)).s0; }
+#define SMR_HALVES(W)
+#else
 #define SMR_HALVES(W)                                                                                  \
 static inline float##W smr_half_bits##W(ushort##W bits) { return vload_half##W(0, (const half*)&bits); } \
 static inline ushort##W smr_bits_half##W(float##W x) {                                                 \
@@ -136,6 +150,7 @@ static inline ushort##W smr_bits_half##W(float##W x) {                          
     vstore_half##W##_rte(x, 0, (half*)&bits);                                                          \
     return bits;                                                                                       \
 }
+#endif
 SMR_HALVES(4)
 SMR_HALVES(8)
 #define smr_vload_half4(I, P) smr_half_bits4(((__global const smr_ushort4*)(P))[I])
@@ -255,11 +270,27 @@ static inline float smr_round_small(float x, int mantissa, int least, float larg
     return copysign(rounded > largest ? beyond : rounded, x);
 }
 
+#ifdef SMR_HALVES_IN_PLACE
+static inline float smr_round_half(float x) { return smr_half_bits1(smr_bits_half1(x)); }
+#undef vload_half
+#undef vload_half4
+#undef vload_half8
+#undef vstore_half_rte
+#undef vstore_half4_rte
+#undef vstore_half8_rte
+#define vload_half(I, P) smr_half_bits1(((__global const ushort*)(P))[I])
+#define vload_half4 smr_vload_half4
+#define vload_half8 smr_vload_half8
+#define vstore_half_rte(X, I, P) ((__global ushort*)(P))[I] = smr_bits_half1(X)
+#define vstore_half4_rte smr_vstore_half4_rte
+#define vstore_half8_rte smr_vstore_half8_rte
+#else
 static inline float smr_round_half(float x) {
     ushort memory;
     vstore_half_rte(x, 0, (half*)&memory);
     return vload_half(0, (const half*)&memory);
 }
+#endif
 
 // One definition for each width. Comparisons keep NaN: max(NaN, x) is NaN as in ONNX.
 // smr_erf: rational approximation on [-4, 4], absolute error below 1e-6 of the true value in single precision; from 4 on
