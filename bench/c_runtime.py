@@ -89,10 +89,11 @@ def main() -> int:
     parser.add_argument("--turns", action="store_true", help="only runs of C and of Python in one process, in turn")
     parser.add_argument("--floor", action="store_true", help="only what the driver itself takes")
     parser.add_argument("--memory", action="store_true", help="only what the memory of a process consists of")
+    parser.add_argument("--equal", action="store_true", help="only whether outputs are equal: nothing is timed")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        print(json.dumps(measure(arguments.models[0], arguments.kind, arguments.binaries)))
+        print(json.dumps(measure(arguments.models[0], arguments.kind, arguments.binaries, arguments.equal)))
         return 0
     if arguments.self_test:
         print("\n".join(map(self_test, arguments.models)))
@@ -111,7 +112,7 @@ def main() -> int:
         return 0
     rows: dict[str, dict[str, Any]] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    own = ["--binaries"] if arguments.binaries else []
+    own = [*(["--binaries"] if arguments.binaries else []), *(["--equal"] if arguments.equal else [])]
     for kind in [arguments.kind] if arguments.kind else KINDS:
         for name in arguments.models or [*named(list(PAPER)), *RANGES]:
             if f"{name} {kind}" not in rows and not (kind == "images" and name in RANGES):
@@ -126,7 +127,7 @@ def main() -> int:
     return int(any(row["error"] or not row["equal"] for row in rows.values()))
 
 
-def measure(name: str, kind: str, binaries: bool = False) -> dict[str, Any]:
+def measure(name: str, kind: str, binaries: bool = False, only_equal: bool = False) -> dict[str, Any]:
     """Export, build, run and compare one model."""
     case = CASES[name.partition("/")[2]] if name in RANGES else None
     model = models_path() / f"{name}.onnx" if case else path(name)
@@ -141,7 +142,7 @@ def measure(name: str, kind: str, binaries: bool = False) -> dict[str, Any]:
             "launches": len(plan.kernels),
         }
         # a CPU stands in for the device of the images: times of it mean nothing
-        return row if kind == "images" else {**row, **_times(program, plan, feeds[-1])}
+        return row if only_equal or kind == "images" else {**row, **_times(program, plan, feeds[-1])}
 
 
 def _equal(program: Program, plan: OptimizedPlan, inputs: dict[str, Any]) -> bool:
@@ -287,7 +288,7 @@ def turns(name: str) -> str:
 def floor() -> str:
     """What the driver takes of a program that opens a device and builds a kernel, which was compiled before."""
     sources = Path(__file__).resolve().parent.parent / "runtime" / "c"
-    own = [sources / "src" / f"{name}.c" for name in ("opencl", "status", "processor")]
+    own = [sources / "src" / f"{name}.c" for name in ("opencl", "driver_pages", "status", "processor")]
     with tempfile.TemporaryDirectory() as temporary:
         program = Path(temporary) / "floor"
         folders = [f"-I{sources / name}" for name in ("src", "include", "nanopb")]

@@ -5,6 +5,11 @@
 
 #ifndef SMR_PRELUDE
 #define SMR_PRELUDE
+// What models compute may be constant or compare a value with itself, which is no mistake in generated text.
+#if defined(__clang__) && !defined(__NV_CL_C_VERSION)
+#pragma clang diagnostic ignored "-Wconstant-logical-operand"
+#pragma clang diagnostic ignored "-Wtautological-compare"
+#endif
 #ifdef __IMAGE_SUPPORT__
 __constant sampler_t smr_sampler = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
 
@@ -26,6 +31,40 @@ typedef int smr_int##W __attribute__((ext_vector_type(W), aligned(4)));
 SMR_INTEGERS(4)
 SMR_INTEGERS(8)
 SMR_INTEGERS(16)
+
+// PoCL's functions of whole vectors are calls, one for each element, where processors have one instruction; a call also
+// spills all vector registers.
+#if defined(SMR_CPU) && defined(__has_builtin) && (defined(__SSE4_1__) || defined(__aarch64__))
+#if __has_builtin(__builtin_elementwise_roundeven)
+#undef rint
+#undef floor
+#undef ceil
+#undef trunc
+#undef fabs
+#define rint(X) __builtin_elementwise_roundeven(X)
+#define floor(X) __builtin_elementwise_floor(X)
+#define ceil(X) __builtin_elementwise_ceil(X)
+#define trunc(X) __builtin_elementwise_trunc(X)
+#define fabs(X) __builtin_elementwise_abs(X)
+#endif
+#endif
+#if defined(SMR_CPU) && defined(__has_attribute)
+#if __has_attribute(overloadable)
+#define SMR_ORDER(T)                                                                                   \
+static inline __attribute__((overloadable)) T smr_least(T a, T b) { return b < a ? b : a; }             \
+static inline __attribute__((overloadable)) T smr_most(T a, T b) { return a < b ? b : a; }
+SMR_ORDER(int)
+SMR_ORDER(uint)
+SMR_ORDER(long)
+SMR_ORDER(ulong)
+SMR_ORDER(int4)
+SMR_ORDER(int8)
+#undef min
+#undef max
+#define min smr_least
+#define max smr_most
+#endif
+#endif
 
 // The sums of four products of bytes each, added to `sums`: of `a`, whose bytes have no sign, and of `b`, whose bytes have
 // one. No step saturates: products of two neighbours fit 17 bits.
@@ -95,6 +134,20 @@ SMR_DOT(16)
 // the alignment of the whole vector, and where the compiler moves the conversion out of a loop, the aligned instruction
 // that remains stops the process.
 #ifdef SMR_CPU
+#if defined(__has_builtin) && defined(__F16C__)
+#if __has_builtin(__builtin_ia32_vcvtph2ps256) && __has_builtin(__builtin_ia32_vcvtps2ph256)
+#define SMR_HALVES_IN_PLACE
+#endif
+#endif
+#ifdef SMR_HALVES_IN_PLACE
+static inline float8 smr_half_bits8(ushort8 bits) { return __builtin_ia32_vcvtph2ps256(as_short8(bits)); }
+static inline ushort8 smr_bits_half8(float8 x) { return as_ushort8(__builtin_ia32_vcvtps2ph256(x, 0)); }
+static inline float4 smr_half_bits4(ushort4 bits) { return smr_half_bits8((ushort8)(bits, (ushort4)(0))).lo; }
+static inline ushort4 smr_bits_half4(float4 x) { return smr_bits_half8((float8)(x, (float4)(0.0f))).lo; }
+static inline float smr_half_bits1(ushort bits) { return smr_half_bits8((ushort8)(bits)).s0; }
+static inline ushort smr_bits_half1(float x) { return smr_bits_half8((float8)(x)).s0; }
+#define SMR_HALVES(W)
+#else
 #define SMR_HALVES(W)                                                                                  \
 static inline float##W smr_half_bits##W(ushort##W bits) { return vload_half##W(0, (const half*)&bits); } \
 static inline ushort##W smr_bits_half##W(float##W x) {                                                 \
@@ -102,6 +155,7 @@ static inline ushort##W smr_bits_half##W(float##W x) {                          
     vstore_half##W##_rte(x, 0, (half*)&bits);                                                          \
     return bits;                                                                                       \
 }
+#endif
 SMR_HALVES(4)
 SMR_HALVES(8)
 #define smr_vload_half4(I, P) smr_half_bits4(((__global const smr_ushort4*)(P))[I])
@@ -158,13 +212,35 @@ static inline ulong smr_to_ulong_##S(T x) {                                     
 }
 SMR_TO_INTEGERS(f, float)
 static inline int4 smr_to_int_f4(float4 x) { return x >= -2147483648.0f && x < 2147483648.0f ? convert_int4(x) : INT_MIN; }
-static inline int8 smr_to_int_f8(float8 x) { return x >= -2147483648.0f && x < 2147483648.0f ? convert_int8(x) : INT_MIN; }
+#if defined(SMR_CPU) && defined(__has_builtin) && defined(__AVX__)
+#if __has_builtin(__builtin_ia32_cvttps2dq256)
+#define SMR_TO_INT_F8(X) __builtin_ia32_cvttps2dq256(X)
+#endif
+#endif
+#ifndef SMR_TO_INT_F8
+#define SMR_TO_INT_F8(X) ((X) >= -2147483648.0f && (X) < 2147483648.0f ? convert_int8(X) : INT_MIN)
+#endif
+static inline int8 smr_to_int_f8(float8 x) { return SMR_TO_INT_F8(x); }
+
+// x * y + z, rounded once.
+static inline float smr_fma1(float x, float y, float z) { return fma(x, y, z); }
+#if defined(SMR_CPU) && defined(__has_builtin) && defined(__FMA__)
+#if __has_builtin(__builtin_ia32_vfmaddps) && __has_builtin(__builtin_ia32_vfmaddps256)
+static inline float4 smr_fma4(float4 x, float4 y, float4 z) { return __builtin_ia32_vfmaddps(x, y, z); }
+static inline float8 smr_fma8(float8 x, float8 y, float8 z) { return __builtin_ia32_vfmaddps256(x, y, z); }
+#define SMR_HAS_FMA
+#endif
+#endif
+#ifndef SMR_HAS_FMA
+static inline float4 smr_fma4(float4 x, float4 y, float4 z) { return fma(x, y, z); }
+static inline float8 smr_fma8(float8 x, float8 y, float8 z) { return fma(x, y, z); }
+#endif
 #ifdef cl_khr_fp64
 SMR_TO_INTEGERS(d, double)
 #endif
 
 // Indices that a tensor holds: negative ones count from the end of the axis, and what still lies outside is clamped.
-static inline int smr_inside(int i, int extent) { return clamp(i, 0, max(extent - 1, 0)); }
+static inline int smr_inside(int i, int extent) { return min(max(i, 0), max(extent - 1, 0)); }
 static inline int smr_wrap(int i, int extent) { return smr_inside(i < 0 ? i + extent : i, extent); }
 
 // The remainder has the sign of the divisor, also where the divisor is infinite or the remainder zero; fmod by an infinite
@@ -199,11 +275,27 @@ static inline float smr_round_small(float x, int mantissa, int least, float larg
     return copysign(rounded > largest ? beyond : rounded, x);
 }
 
+#ifdef SMR_HALVES_IN_PLACE
+static inline float smr_round_half(float x) { return smr_half_bits1(smr_bits_half1(x)); }
+#undef vload_half
+#undef vload_half4
+#undef vload_half8
+#undef vstore_half_rte
+#undef vstore_half4_rte
+#undef vstore_half8_rte
+#define vload_half(I, P) smr_half_bits1(((__global const ushort*)(P))[I])
+#define vload_half4 smr_vload_half4
+#define vload_half8 smr_vload_half8
+#define vstore_half_rte(X, I, P) ((__global ushort*)(P))[I] = smr_bits_half1(X)
+#define vstore_half4_rte smr_vstore_half4_rte
+#define vstore_half8_rte smr_vstore_half8_rte
+#else
 static inline float smr_round_half(float x) {
     ushort memory;
     vstore_half_rte(x, 0, (half*)&memory);
     return vload_half(0, (const half*)&memory);
 }
+#endif
 
 // One definition for each width. Comparisons keep NaN: max(NaN, x) is NaN as in ONNX.
 // smr_erf: rational approximation on [-4, 4], absolute error below 1e-6 of the true value in single precision; from 4 on

@@ -64,15 +64,14 @@ def finish(
 
 def testing_itself(plan: Plan, scheduled: Scheduled) -> Plan:
     """The plan of scheduled launches with probes, and with other schedules for launches whose probe fails."""
-    made = probes_of(plan, scheduled.tensors, scheduled.planning.graph.constants)
+    tensors = {**scheduled.tensors, **plan.tensors}  # launches may have gathered theirs
+    made = probes_of(plan, tensors, scheduled.planning.graph.constants)
     target = _target(scheduled.planning)
     return replace(
         plan,
         probes=made.probes,
         unasked={number: one.reason for one in made.unasked for number in one.launches},
-        enqueues=[
-            replace(one, spares=spares_of(one.launch, one.source, target, scheduled.tensors)) for one in plan.enqueues
-        ],
+        enqueues=[replace(one, spares=spares_of(one.launch, one.source, target, tensors)) for one in plan.enqueues],
     )
 
 

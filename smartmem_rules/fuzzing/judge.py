@@ -23,6 +23,7 @@ from smartmem_rules.fuzzing.expected.differences import differences
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
 from smartmem_rules.fuzzing.systems import BrokenModel, run_by
+from smartmem_rules.optimized import OptimizedPlan
 from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.contexts.memory import RunError
 from smartmem_rules.runtime.devices import DeviceError
@@ -98,13 +99,19 @@ def judge(case: Case) -> Verdict:
     return verdict(RIGHT)
 
 
-def _run(case: Case) -> dict[str, Array]:
+def planned(case: Case, **more: Any) -> OptimizedPlan:
+    """The plan of a case by our own engine, as its mode says.
+
+    Args:
+        more: further arguments of `smartmem_rules.optimize`.
+
+    Raises:
+        SmartmemError: there is no plan.
+    """
     mode = case.mode
-    if mode.system != SELF:
-        return run_by(mode.system, case.model, case.feeds)
     options: dict[str, Any] = {"dims": dict(mode.dims)} if mode.dims else {}
     with EMULATED_UNITS.set_to(mode.units), _sizes(case):
-        plan = sm.optimize(
+        return sm.optimize(
             case.model,
             device=mode.device,
             level=mode.level,
@@ -112,8 +119,15 @@ def _run(case: Case) -> dict[str, Array]:
             dtype=mode.dtype,
             debug=mode.debug,
             **options,
+            **more,
         )
-        plan.prepare().poison()
+
+
+def _run(case: Case) -> dict[str, Array]:
+    if case.mode.system != SELF:
+        return run_by(case.mode.system, case.model, case.feeds)
+    plan = planned(case)
+    plan.prepare().poison()
     feeds = {name: case.feeds[name] for name in plan.plan.inputs}
     return {name: np.asarray(value) for name, value in plan.run(feeds).items()}
 

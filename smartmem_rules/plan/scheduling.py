@@ -88,7 +88,7 @@ def schedule(
         apart = observed or keep_launches
         joined, stretches = (joined, ()) if apart else _in_order(joined, planning, scheduler, tensors)
     with clock.stage("memory"):
-        memory = _placed(joined, planning, tensors, observed)
+        memory = _placed(joined, planning, tensors, observed, [stretch.names for stretch in stretches])
     grids = _grids(planning, tensors)
     with clock.stage("launch"):
         launches = [grids.sized(launch) for launch in memory.launches]
@@ -152,8 +152,18 @@ def _grids(planning: Planning, tensors: Mapping[str, Stored]) -> Grids:
     )
 
 
-def _placed(launches: list[Launch], planning: Planning, tensors: dict[str, Stored], observed: bool) -> MemoryPlan:
-    """Places for all tensors; what need not be stored lies in scratch memory."""
+def _placed(
+    launches: list[Launch],
+    planning: Planning,
+    tensors: dict[str, Stored],
+    observed: bool,
+    neighbours: Sequence[tuple[str, ...]],
+) -> MemoryPlan:
+    """Places for all tensors; what need not be stored lies in scratch memory.
+
+    Args:
+        neighbours: names of launches that will share one.
+    """
     program, is_cpu = planning.program, planning.profile.kind == "cpu"
     if not observed:
         launches = keep_rows(launches, tensors, program.outputs)
@@ -163,7 +173,7 @@ def _placed(launches: list[Launch], planning: Planning, tensors: dict[str, Store
     tensors |= counters(launches)
     _pack_constants(tensors, program.constants)
     pairs = _in_place(launches, tensors, is_cpu) if planning.in_place else None
-    memory = plan_memory(tensors, launches, planning.profile.allocator, pairs)
+    memory = plan_memory(tensors, launches, planning.profile.allocator, pairs, neighbours)
     return replace(memory, launches=[_in_memory(launch, memory.in_place, tensors) for launch in memory.launches])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
-from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.packing import unpacked
 from smartmem_rules.provenance.kernels import claim_of
@@ -64,15 +64,20 @@ def index_bounds(launch: Launch) -> dict[str, int]:
     return found
 
 
-def replaceable(launch: Launch) -> bool:
-    """Whether packed factors of a launch hold the elements of constants: none is computed from several of them."""
+def computes_factors(launch: Launch) -> bool:
+    """Whether packed factors of a launch are computed from constants, not their elements in another order."""
     for kernel in launch.kernels:
         if kernel.template == "winograd":
-            return False
+            return True
         c = kernel.contraction
         if c is not None and not all(isinstance(b, Read) for b in (c.b, *(part.b for part in kernel.parts))):
-            return False
-    return True
+            return True
+    return False
+
+
+def replaceable(launch: Launch) -> bool:
+    """Whether each constant of a launch is an argument, or packed factors hold its elements."""
+    return not computes_factors(launch) and not (isinstance(launch, Ordered) and launch.held)
 
 
 def exponent_of(values: Iterable[Array]) -> int:

@@ -102,9 +102,11 @@ class _Kernel:
         found: dict[str, Array] = {}
         for store in self._claim.stores:
             stored = self._tensors[store.tensor]
-            # halves are kept wide from step to step: their rounding would add up
+            # the next step reads halves as memory holds them; in single precision they are kept wide, so that the two
+            # differ by what their rounding adds up to
             wide = np.dtype(np.float64) if self._double else compute_dtype(stored.storage)
-            kept = wide if stored.storage in _SINGLE else storage_dtype(stored.storage)
+            rounded = stored.storage not in _SINGLE or (self._double and stored.storage != "float32")
+            kept = storage_dtype(stored.storage) if rounded else wide
             found[store.tensor] = np.zeros(stored.type.shape, kept)
         self._known.update(found)
         for step in range(steps.extent):

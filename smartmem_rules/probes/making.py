@@ -11,11 +11,19 @@ from types import MappingProxyType
 import numpy as np
 
 from smartmem_rules.plan.artefact import Enqueue, Plan
-from smartmem_rules.plan.kernel.launch import Recorded
+from smartmem_rules.plan.kernel.launch import Ordered, Recorded
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.plan.probe import GIVEN, OWN, SIGNS, UNSET, Answer, Filling, Probe, Rows, signs
-from smartmem_rules.probes.contents import contents, excludes, exponent_of, given_constants, index_bounds, replaceable
+from smartmem_rules.probes.contents import (
+    computes_factors,
+    contents,
+    excludes,
+    exponent_of,
+    given_constants,
+    index_bounds,
+    replaceable,
+)
 from smartmem_rules.probes.evaluation import Unanswered, computed
 from smartmem_rules.probes.exactness import Grid, exact_stores, grid_of
 from smartmem_rules.probes.peaks import Peaks, peak_contents, peaks_of, questions_of
@@ -29,6 +37,8 @@ _TOLERANCES = {"float16": 2.0**-8, "bfloat16": 2.0**-5}
 _TOLERANCE = 2.0**-16
 _ROUNDINGS = 32
 """How many times farther apart another order of sums may be than single from double precision."""
+_ROUNDINGS_OF_STEPS = 4
+"""The same for recurrences that hand halves on, over what rounding all of these does."""
 _LOOSEST = 2.0**-6
 """The largest bound, over the largest element, for which a question is worth asking."""
 _USUAL = 0.99
@@ -225,7 +235,7 @@ class _Maker:
             for read in reads(value)
             if read.tensor not in claim.stages
         )
-        tensors = self._plan.tensors
+        tensors = self._tensors
         return [
             name for name in found if name in self._constants or (name in tensors and tensors[name].role == "constant")
         ]
@@ -234,22 +244,21 @@ class _Maker:
     def _given(self) -> dict[str, Array]:
         """These constants in the precision in which memory holds them, also those that only their packed form holds."""
         names = self._constants_read()
-        found = given_constants(names, self._plan.tensors, self._constants)
-        packed = [storage_dtype(self._plan.tensors[name].storage) for name in self._packed()]
+        found = given_constants(names, self._tensors, self._constants)
+        packed = [storage_dtype(self._tensors[name].storage) for name in self._packed()]
         # words hold integers, and beside them scales as they are
         floats = [dtype for dtype in packed if dtype.kind == "f"]
         for name in names:
-            if name not in self._plan.tensors and floats and found[name].dtype.kind == "f":
+            if name not in self._tensors and floats and found[name].dtype.kind == "f":
                 found[name] = found[name].astype(floats[0])
         return found
 
     def _packed(self) -> list[str]:
-        """The arguments that hold packed factors."""
-        return [
-            a.tensor
-            for a in self._source.arguments
-            if _PACKED.search(a.tensor) and a.access == "read" and self._plan.tensors[a.tensor].role == "constant"
-        ]
+        """The tensors that hold packed factors: arguments, or parts of one."""
+        launch = self._enqueue.launch
+        held = launch.held if isinstance(launch, Ordered) else ()
+        names = [*(a.tensor for a in self._source.arguments if a.access == "read"), *held]
+        return [name for name in names if _PACKED.search(name) and self._tensors[name].role == "constant"]
 
     @cached_property
     def _exponents(self) -> dict[str, int]:
@@ -275,6 +284,8 @@ class _Maker:
     def _answers(self, values: Mapping[str, Array], expected: Mapping[str, Array], tolerance: float) -> list[Answer]:
         grids = self._grids(values)
         wide = self._in_double(values)
+        steps, factors = self._narrow_steps(), self._narrow_factors()
+        tolerance, roundings = max(tolerance, steps, factors), _ROUNDINGS_OF_STEPS if steps else _ROUNDINGS
         answers = []
         for number, argument in enumerate(self._source.arguments):
             tensor = self._plan.tensors[argument.tensor]
@@ -282,11 +293,36 @@ class _Maker:
                 continue
             array, bound = expected[tensor.name], 0.0
             if tensor.name not in grids:
-                array, bound = _bounded(array, wide.get(tensor.name, array), tolerance)
+                array, bound = _bounded(array, wide.get(tensor.name, array), tolerance, roundings)
+            if factors and array.dtype.kind == "f":  # one that became 0 makes no number of an infinity
+                array = np.where(np.isfinite(array), array, array.dtype.type(np.nan))
             answers.append(Answer(argument=number, rows=in_memory(array, tensor), bound=bound))
         if not answers:
             raise Unanswered("it writes nothing that others read")
         return answers
+
+    def _narrow_factors(self) -> float:
+        """The tolerance of packed factors that were computed and then rounded, as weights of few bits are.
+
+        Raises:
+            Unanswered: rounding made some of them infinite.
+        """
+        packed = [self._tensors[name] for name in self._packed()]
+        if not computes_factors(self._enqueue.launch) or any(storage_dtype(one.storage).kind in "iu" for one in packed):
+            return 0.0  # they hold constants, or words
+        narrow = [one for one in packed if one.storage in _TOLERANCES]
+        if not all(one.packed is None or np.isfinite(one.packed.astype(np.float32)).all() for one in narrow):
+            raise Unanswered("its factors exceed their type")
+        return max((_TOLERANCES[one.storage] for one in narrow), default=0.0)
+
+    def _narrow_steps(self) -> float:
+        """The tolerance of what steps of a recurrence read of those before them, where that is halves: one of these
+        may be rounded the other way, and all that follows from it is another, in whatever type it is kept."""
+        scans = zip(self._enqueue.launch.kernels, self._claims, strict=True)
+        stored = [
+            self._tensors[store.tensor] for kernel, claim in scans if kernel.form == "scan" for store in claim.stores
+        ]
+        return max((_TOLERANCES.get(one.storage, 0.0) for one in stored), default=0.0)
 
     def _in_double(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """What is expected, computed in double precision; nothing where that cannot be."""
@@ -297,6 +333,8 @@ class _Maker:
 
     def _grids(self, values: Mapping[str, Array]) -> dict[str, Grid]:
         """The tensors that are computed exactly."""
+        if self._narrow_factors():
+            return {}
         storage = {name: tensor.storage for name, tensor in self._tensors.items()}
         grids = {name: grid for name, array in values.items() if (grid := grid_of(array)) is not None}
         for kernel, claim in zip(self._enqueue.launch.kernels, self._claims, strict=True):
@@ -313,11 +351,12 @@ def _usual(probe: Probe) -> bool:
     return all(np.isfinite(array).mean() >= _USUAL for array in floats)
 
 
-def _bounded(single: Array, double: Array, tolerance: float) -> tuple[Array, float]:
+def _bounded(single: Array, double: Array, tolerance: float, roundings: int) -> tuple[Array, float]:
     """What is expected where arithmetic rounds, and how far an element may be from that.
 
     Args:
         tolerance: a share of the largest element that is no difference yet, if it is more than rounding is.
+        roundings: how much more than the two precisions differ by an element may be off.
 
     Elements that the precision of the arithmetic decides (the larger of two near ones, a rounded half) become no
     numbers, which are not compared.
@@ -334,7 +373,7 @@ def _bounded(single: Array, double: Array, tolerance: float) -> tuple[Array, flo
     largest = float(np.abs(double[finite].astype(np.float64)).max(initial=0.0))
     usual = float(np.quantile(apart[finite], _USUAL)) if finite.any() else 0.0
     least = largest * max(_TOLERANCES.get(single.dtype.name, _TOLERANCE), tolerance)
-    bound = max(least, usual * _ROUNDINGS)
+    bound = max(least, usual * roundings)
     if bound > max(least, largest * _LOOSEST):
         raise Unanswered("rounding grows too much")
     undecided = finite & (apart > bound / 2)

@@ -54,6 +54,20 @@ def run_suite(one: Implementation, folder: Path, only: Sequence[str] = ()) -> Ou
     return outcome
 
 
+def run_command(names: Sequence[str], folder: Path, command: list[str]) -> int:
+    """Run a command where it finds one implementation alone; its exit code, 2 where that is not to be had."""
+    found = [one for one in IMPLEMENTATIONS if one.name in names]
+    if len(found) != 1:
+        print(f"name one of {', '.join(one.name for one in IMPLEMENTATIONS)}", file=sys.stderr)
+        return 2
+    try:
+        whole, environment = command_of(found[0], folder, command)
+    except MissingError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return subprocess.run(whole, env=environment, cwd=ROOT, check=False).returncode
+
+
 def _add_tests(outcome: Outcome, one: Implementation, folder: Path, path: str) -> None:
     report = folder / f"{one.name}.xml"
     report.unlink(missing_ok=True)
@@ -90,9 +104,12 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "opencl", help="where they are kept")
     parser.add_argument("--only", nargs="+", default=[], help="words in the paths of tests, or models")
     parser.add_argument("--json", type=Path, help="write the outcomes here, beside those of other implementations")
+    parser.add_argument("--command", nargs=argparse.REMAINDER, help="run this, not the suite, on one implementation")
     given = parser.parse_args()
     folder = given.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
+    if given.command:
+        sys.exit(run_command(given.names, folder, given.command))
     outcomes = []
     for one in IMPLEMENTATIONS:
         if given.names and one.name not in given.names:

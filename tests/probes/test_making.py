@@ -16,6 +16,7 @@ from tests.plan.models import normal, whole
 from tests.probes.asked import asking
 
 PLAIN = [name for name, case in CASES.items() if not case.holds_ptx]
+EXHAUSTIVE = pytest.mark.exhaustive
 WHOLE = KernelCase(
     nodes=[("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")],
     feeds={"x": normal(10, 48)},
@@ -55,8 +56,34 @@ def test_halves_are_asked() -> None:
     assert not self_test(Executor(plan, choose("auto"))).findings
 
 
+@pytest.mark.parametrize(("operator", "gates"), [("RNN", 1), ("LSTM", 4), pytest.param("GRU", 3, marks=EXHAUSTIVE)])
+def test_steps_that_hand_halves_on_are_asked(operator: str, gates: int) -> None:
+    recurrence = KernelCase(
+        nodes=[(operator, "x w r", "y", {"hidden_size": 12})],
+        feeds={"x": normal(8, 4, 12)},
+        constants={"w": normal(1, 12 * gates, 12, seed=1), "r": normal(1, 12 * gates, 12, seed=2)},
+        templates="scan",
+    )
+    plan = asking(recurrence, "float16")
+    assert plan.probes
+    assert not self_test(Executor(plan, choose("auto"))).findings
+
+
 def test_weights_in_words_are_asked_with_their_own_scales() -> None:
     plan = asking(CASES["panel_words"])
+    assert plan.probes
+    assert not self_test(Executor(plan, choose("auto"))).findings
+
+
+def test_weights_of_few_bits_that_are_packed_as_halves_are_asked() -> None:
+    weights = KernelCase(
+        nodes=[("DequantizeLinear", "q s", "w", {"axis": 1}), ("MatMul", "x w", "y")],
+        feeds={"x": normal(10, 48)},
+        constants={"q": whole(48, 24, dtype="int8", low=-9, high=9), "s": normal(24, seed=3)},
+        templates="panel",
+    )
+    plan = asking(weights, "float16")
+    assert {tensor.storage for name, tensor in plan.tensors.items() if "@" in name} == {"float16"}
     assert plan.probes
     assert not self_test(Executor(plan, choose("auto"))).findings
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver_pages.h"
 #include "processor.h"
 #include "workarounds.h"
 
@@ -166,6 +167,7 @@ smartmem_status devices_find(device_clauses clauses, Device **found, size_t *cou
     cl_int code = cl.clGetPlatformIDs(MOST_PLATFORMS, platforms, &here);
     for (cl_uint p = 0; code == CL_SUCCESS && p < here && p < MOST_PLATFORMS; ++p)
         add_platform(clauses, platforms[p], p, *found, count);
+    driver_pages_after();
     pthread_mutex_unlock(&environment);
     if (*count)
         return SMARTMEM_OK;

@@ -111,29 +111,37 @@ static unsigned nan_code(const minifloat *kind, bool minus) {
     }
 }
 
-/* The code of the nearest value, of two the one with an even mantissa: the codes of a sign are in the values' order. */
+/* The greatest code of a positive number: infinity where the type has it. */
+static unsigned greatest_code(const minifloat *kind) {
+    unsigned all = (1u << (kind->exponent_bits + kind->mantissa_bits)) - 1;
+    switch (kind->special) {
+    case IEEE: return all >> kind->mantissa_bits << kind->mantissa_bits;
+    case NAN_IS_ALL_ONES: return all - 1;
+    default: return all;
+    }
+}
+
+/* The code of the nearest value, of two the one with an even mantissa. The codes of a sign are in the order of the values,
+ * so that a mantissa that is rounded up to the next power of two gives the code with the next exponent. */
 static unsigned encoded(const minifloat *kind, float value) {
     bool minus = signbit(value) != 0;
     if (isnan(value))
         return nan_code(kind, minus);
-    unsigned bits = (unsigned)(kind->exponent_bits + kind->mantissa_bits), low = 0, high = (1u << bits) - 1;
-    float wanted = fabsf(value);
-    while (isnan(decoded(kind, high)))
-        --high;
-    while (high - low > 1) {
-        unsigned middle = low + (high - low) / 2;
-        if (decoded(kind, middle) <= wanted)
-            low = middle;
-        else
-            high = middle;
+    unsigned code = greatest_code(kind);
+    int least = kind->sign ? 1 - kind->bias : -kind->bias, exponent;
+    if (isfinite(value)) {
+        frexpf(value, &exponent);
+        exponent = value == 0 || exponent - 1 < least ? least : exponent - 1;
+        float scaled = ldexpf(fabsf(value), kind->mantissa_bits - exponent);
+        unsigned mantissa = (unsigned)scaled, first = kind->sign ? 0 : 1;
+        float rest = scaled - (float)mantissa;
+        unsigned near = ((unsigned)(exponent - least) << kind->mantissa_bits) + (mantissa > first ? mantissa - first : 0);
+        near += mantissa >= first && (rest > 0.5f || (rest == 0.5f && near & 1));
+        code = near < code ? near : code;
     }
-    double below = (double)wanted - decoded(kind, low), above = (double)decoded(kind, high) - wanted;
-    if (isinf(above) && isfinite(wanted)) /* the first value that a greater exponent would have stands for infinity */
-        above = 2.0 * decoded(kind, low) - decoded(kind, low - 1) - wanted;
-    unsigned code = above < below || (above == below && !(high & 1)) ? high : low;
     if (minus && code == 0 && kind->special == NAN_IS_MINUS_ZERO)
         return 0;
-    return code | (minus && kind->sign ? 1u << bits : 0);
+    return code | (minus && kind->sign ? 1u << (kind->exponent_bits + kind->mantissa_bits) : 0);
 }
 
 static void narrow_copy(uint8_t *to, int to_element, const uint8_t *from, int from_element, size_t count) {

@@ -10,6 +10,10 @@
 
 #include "sha256.h"
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* Linux 5.14; older ones refuse it, and give pages one by one */
+#endif
+
 enum {
     VERSION = 7,
     HEADER_BYTES = 128,
@@ -124,14 +128,23 @@ void plan_file_rest(const plan_file *file) {
         madvise(file->mapping, file->mapping_bytes, MADV_DONTNEED);
 }
 
-void plan_file_rest_part(const plan_file *file, uint64_t offset, uint64_t bytes) {
+/* Tells the system of the whole pages of a part. */
+static void advise_part(const plan_file *file, uint64_t offset, uint64_t bytes, int advice) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (file->mapping == NULL)
         return;
     size_t first = (size_t)(file->data - (const uint8_t *)file->mapping) + (size_t)offset;
     size_t begin = (first + page - 1) / page * page, end = (first + (size_t)bytes) / page * page;
     if (begin < end)
-        madvise((uint8_t *)file->mapping + begin, end - begin, MADV_DONTNEED);
+        madvise((uint8_t *)file->mapping + begin, end - begin, advice);
+}
+
+void plan_file_rest_part(const plan_file *file, uint64_t offset, uint64_t bytes) {
+    advise_part(file, offset, bytes, MADV_DONTNEED);
+}
+
+void plan_file_wake_part(const plan_file *file, uint64_t offset, uint64_t bytes) {
+    advise_part(file, offset, bytes, MADV_POPULATE_READ);
 }
 
 bool plan_file_holds(const plan_file *file, uint64_t offset, uint64_t bytes) {

@@ -8,7 +8,7 @@
 #include "pb_decode.h"
 #include "probes.h"
 
-enum { MOST_IMAGE = 1 << 20, TEXEL_LANES = 4 };
+enum { MOST_IMAGE = 1 << 20, TEXEL_LANES = 4, SUMMED_AT_ONCE = 1 << 20 };
 
 static const uint64_t MOST_BYTES = UINT64_C(1) << 46;
 
@@ -250,15 +250,34 @@ void index_let_go(plan_index *index, const plan_file *file) {
     }
 }
 
+/* The sum of a constant, whose pages are given back part by part: the driver needs its memory at this time, and no run
+ * has begun. */
+static uint64_t sum_of_constant(const plan_file *file, const smartmem_format_Section *section) {
+    uint64_t total = 0;
+    for (uint64_t at = 0; at < section->size; at += SUMMED_AT_ONCE) {
+        uint64_t left = section->size - at, bytes = left < SUMMED_AT_ONCE ? left : SUMMED_AT_ONCE;
+        plan_file_wake_part(file, section->offset + at, bytes);
+        total += plan_file_sum(file, section->offset + at, bytes);
+        plan_file_rest_part(file, section->offset + at, bytes);
+    }
+    return total;
+}
+
 smartmem_status index_check_constants(const plan_index *index, const plan_file *file) {
     for (size_t i = 0; i < index->tensors_count; ++i) {
         const smartmem_format_Section *section = &index->tensors[i].packed.section;
         if (index->tensors[i].role != smartmem_format_Role_CONSTANT)
             continue;
-        if (plan_file_sum(file, section->offset, section->size) != section->sum)
+        if (sum_of_constant(file, section) != section->sum)
             return wrong("constant", index->tensors[i].name, "has another checksum");
     }
     return SMARTMEM_OK;
+}
+
+void index_wake_constants(const plan_index *index, const plan_file *file) {
+    for (size_t i = 0; i < index->tensors_count; ++i)
+        if (index->tensors[i].role == smartmem_format_Role_CONSTANT)
+            plan_file_wake_part(file, index->tensors[i].packed.section.offset, index->tensors[i].packed.section.size);
 }
 
 bool index_written(const plan_index *index, uint32_t tensor) {

@@ -16,6 +16,8 @@ smartmem_status index_open(plan_index *index, const plan_file *file);
 void index_close(plan_index *index);
 /* Frees the kernels' texts, and the memory of the file but for constants: nothing is built any more. */
 void index_let_go(plan_index *index, const plan_file *file);
+/* Has the constants in memory, for kernels that read them where they lie. */
+void index_wake_constants(const plan_index *index, const plan_file *file);
 
 /* Compares the checksums of the constants. */
 smartmem_status index_check_constants(const plan_index *index, const plan_file *file);

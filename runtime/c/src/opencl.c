@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver_pages.h"
+
 opencl cl;
 
 /* libraries of loaders first, then those of drivers where phones keep them */
@@ -51,6 +53,7 @@ static const char *missing_function(void *library) {
 static smartmem_status open_now(const char *path) {
     if (path == NULL)
         path = getenv("SMARTMEM_OPENCL");
+    driver_pages_before();
     void *library = library_at(path);
     if (library == NULL) {
         const char *reason = dlerror();

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver_pages.h"
 #include "elements.h"
 #include "extents.h"
 #include "fit.h"
@@ -166,8 +167,11 @@ static smartmem_status open_checked(Plan *plan, const smartmem_plan_options *opt
     if (status != SMARTMEM_OK)
         return status;
     index_let_go(&plan->index, &plan->file);
+    driver_pages_rest();
     if (!plan->device.host_memory)
         plan_file_rest(&plan->file); /* the constants are in the device's memory now */
+    else if (!options->trust_constants)
+        index_wake_constants(&plan->index, &plan->file);
     return SMARTMEM_OK;
 }
 

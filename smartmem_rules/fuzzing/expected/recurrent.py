@@ -21,11 +21,14 @@ Step = Callable[[Array, States], States]
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 _FORMS = frozenset({"direction", "hidden_size", "layout", "clip", "linear_before_reset", "input_forget"})
 """Attributes that are known here; with others (activations of one's own) the node is computed elsewhere."""
+_UNUSED = frozenset({"activation_alpha", "activation_beta"})
+"""Parameters of activations; those that a node without names of activations has, sigmoid and tanh, take none."""
 
 
 def recurrent(node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Array] | None:
     """The results that the node names, in double precision; None where it has attributes that are not known here."""
-    if not {a.name for a in node.attribute} <= _FORMS:
+    named = {a.name for a in node.attribute}
+    if not (named if "activations" in named else named - _UNUSED) <= _FORMS:
         return None
     all_operands = [*operands, *[None] * (8 - len(operands))]
     x, weights, recurrence, bias, lengths, hidden, cell, peepholes = all_operands

@@ -62,7 +62,11 @@ class _ImageSlot:
 
 
 def plan_memory(
-    tensors: Mapping[str, Stored], launches: Sequence[Launch], allocator: Allocator, pairs: Pairs | None = None
+    tensors: Mapping[str, Stored],
+    launches: Sequence[Launch],
+    allocator: Allocator,
+    pairs: Pairs | None = None,
+    neighbours: Sequence[tuple[str, ...]] = (),
 ) -> MemoryPlan:
     """Places for all intermediates.
 
@@ -72,6 +76,7 @@ def plan_memory(
         launches: in an order in which each finds what it reads.
         pairs: for tensors that may be written into the memory of another one: of which, and the launches may take the
             order that needs the least memory; with None they stay in theirs and nothing is written in place.
+        neighbours: names of launches that stay one behind the other, as they are given.
         allocator: what the device asks of pieces of memory.
 
     Raises:
@@ -84,11 +89,21 @@ def plan_memory(
         return given
     sizes = {n: allocator.whole(stored_bytes(t)) for n, t in tensors.items() if t.role == "intermediate"}
     found = least_memory_order(launches, sizes, pairs)
-    choices = [_arranged(tensors, own, pairs, allocator) for own in (list(launches), found.launches)]
+    first = _arranged(tensors, list(launches), pairs, allocator)
     # images share less than the order counts with, and what lies in place leaves fewer choices to the rest
-    best = min([choices[0], given, choices[1]], key=lambda choice: choice.memory.reused)
+    choices = [first, given]
+    if _are_neighbours(found.launches, neighbours):
+        choices.append(_arranged(tensors, found.launches, pairs, allocator))
+    best = min(choices, key=lambda choice: choice.memory.reused)
     optimal = found.best and best.memory.reused <= found.peak
     return replace(best, memory=replace(best.memory, optimal=optimal))
+
+
+def _are_neighbours(launches: Sequence[Launch], rows: Sequence[tuple[str, ...]]) -> bool:
+    """Whether the launches of each row stand one behind the other, in its order."""
+    names = [launch.name for launch in launches]
+    places = {name: place for place, name in enumerate(names)}
+    return all(tuple(names[places[row[0]] :][: len(row)]) == row for row in rows)
 
 
 def _arranged(tensors: Mapping[str, Stored], launches: list[Launch], pairs: Pairs, allocator: Allocator) -> MemoryPlan:

@@ -282,6 +282,11 @@ static void drive_threads(const char *path) {
 
 int main(int count, char **arguments) {
     CHECK(count > 3);
+    if (strcmp(arguments[1], "pages") == 0) {
+        stub = arguments[2];
+        drive_pages(arguments[3], 1);
+        return 0;
+    }
     open_stub(arguments[2]);
     if (strcmp(arguments[1], "files") == 0)
         drive_files(count - 3, arguments + 3);
@@ -291,6 +296,8 @@ int main(int count, char **arguments) {
         drive_misuse(arguments[3]);
     else if (strcmp(arguments[1], "selftest") == 0)
         drive_selftest(arguments[3], arguments[4]);
+    else if (strcmp(arguments[1], "own-pages") == 0)
+        drive_pages(arguments[3], 0);
     else if (strcmp(arguments[1], "places") == 0)
         drive_places(arguments[3]);
     else if (strcmp(arguments[1], "repeated") == 0)

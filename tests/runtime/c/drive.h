@@ -24,6 +24,7 @@ extern void (*stub_note)(const char *);
 
 smartmem_plan_options with_stub(void);
 
+void drive_pages(const char *path, int came_with_plan);
 void drive_misuse(const char *path);
 void drive_repeated(const char *path, int record, int count, char **extents);
 

@@ -8,7 +8,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { ARGUMENTS = 4, ELEMENTS = 60, WRONG_ELEMENT = 37, RECORDED = 16 };
+enum { ARGUMENTS = 4, ELEMENTS = 60, WRONG_ELEMENT = 37, RECORDED = 16, STUB_TABLE_BYTES = 1 << 21 };
 
 typedef struct object {
     atomic_int users;

@@ -19,7 +19,7 @@ from tests.runtime.test_ptx_target import PTX
 @pytest.fixture(scope="module")
 def functions(tmp_path_factory: pytest.TempPathFactory) -> c.CDLL:
     library = tmp_path_factory.mktemp("ptx") / "libptx.so"
-    parts = [SOURCES / "src" / f"{name}.c" for name in ("ptx_target", "status", "opencl")]
+    parts = [SOURCES / "src" / f"{name}.c" for name in ("ptx_target", "status", "opencl", "driver_pages")]
     include = [f"-I{SOURCES / name}" for name in ("src", "include", "nanopb")]
     run(compiler(), *DEFINITIONS, "-O2", "-fPIC", "-shared", *include, "-o", library, *parts, "-ldl")
     found = c.CDLL(str(library))

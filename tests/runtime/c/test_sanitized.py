@@ -120,6 +120,13 @@ def test_memory_of_the_application_lies_anywhere(tmp_path: Path, made: Callable[
     run(drive, "places", stub, tmp_path / "a.plan")
 
 
+@pytest.mark.parametrize("command", ["pages", "own-pages"])
+def test_only_pages_that_the_driver_brought_and_nobody_wrote_to_are_given_back(tmp_path: Path, command: str) -> None:
+    save_plan(make_plan(), tmp_path / "a.plan")
+    drive, stub = sanitized()
+    run(drive, command, stub, tmp_path / "a.plan")
+
+
 def test_threads_that_close_what_others_use(tmp_path: Path) -> None:
     save_plan(make_plan(), tmp_path / "a.plan")
     drive, stub = sanitized()
