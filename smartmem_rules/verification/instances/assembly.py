@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Set
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, run_time_arguments
-from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.verification.instances.attributes import AttributeDraws
@@ -20,10 +21,12 @@ from smartmem_rules.verification.instances.case import Case, Choices, NoInstance
 from smartmem_rules.verification.instances.constants import choose_constants, choose_elements
 from smartmem_rules.verification.instances.draws import (
     Extents,
+    Shape,
     divisible_extents,
 )
 from smartmem_rules.verification.instances.guard_scope import Seen, complete_scope
 from smartmem_rules.verification.instances.leaf_draws import LeafDraws
+from smartmem_rules.verification.instances.requirements import met_requirements
 from smartmem_rules.verification.instances.roles import operator_roles
 from smartmem_rules.verification.instances.signature import (
     Operands,
@@ -235,6 +238,7 @@ class Assembly:
         outputs: int,
         wanted: Wanted | None,
     ) -> Term:
+        self.search.tries += 1
         overload, formals = signature.overload, signature.formals
         known = signature.known(operands, wanted)
         draws = LeafDraws(
@@ -261,6 +265,8 @@ class Assembly:
             raise Unsupported("a list of axes names one of them twice")
         for axis, divisor in divisible_extents(overload, {**known, **given}, self.scope):
             self._make_divisible(axis, divisor, formals, ordered, fresh)
+        if self.search.aims:
+            self._meet_requirements(pattern, path, signature, ordered, given, fresh)
         term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
         if wanted is not None:
             wanted.check(term.type)
@@ -297,6 +303,43 @@ class Assembly:
                 self.choices[f"shape:{operand.name}"] = shape
                 fresh[operand.name] = Leaf(operand.name, TensorType(operand.type.dtype, shape), operand.number)
                 operands[place] = fresh[operand.name]
+
+    def _meet_requirements(
+        self,
+        pattern: ast.PatternOperator,
+        path: str,
+        signature: Signature,
+        operands: list[Term | None],
+        given: dict[str, Value],
+        fresh: dict[str, Leaf],
+    ) -> None:
+        """Give open attributes, and shapes of new operands, the values that requirements say."""
+        if not signature.overload.requires:
+            return
+        shapes = signature.whole_shapes(operands, fresh)
+        fixed = {a.name for a in pattern.attributes}
+        is_open = pattern.bundle is None or pattern.bundle not in self.rests
+        attributes = {a.name for a in signature.overload.attributes} - fixed if is_open else set()
+        types = [None if o is None else o.type for o in operands]
+        found = met_requirements(
+            signature.overload, types, given, self.scope.functions, frozenset(shapes.keys() | attributes), self.random
+        )
+        for name, value in found.items():
+            if name in attributes:
+                given[name] = value
+                slot = f"given:{path}"
+                self.choices[slot] = {**self.choices[slot], name: value}
+                continue
+            shape = self._usable(value)
+            for place, leaf in shapes[name]:
+                self.choices[f"shape:{leaf.name}"] = shape
+                operands[place] = fresh[leaf.name] = Leaf(leaf.name, TensorType(leaf.type.dtype, shape), leaf.number)
+
+    def _usable(self, value: Value) -> Shape:
+        shape = integers(value)
+        if not all(n > 0 for n in shape) or math.prod(shape) > self.search.most_elements:
+            raise Unsupported(f"{value} is no shape of a small tensor")
+        return shape
 
     def _attributes(
         self,
@@ -351,7 +394,7 @@ class Assembly:
 
     def _check_guards(self, before: Set[str], fresh: Mapping[str, Leaf], values: dict[str, Value]) -> None:
         """Raises Unsupported where a guard of types does not hold, in searches that aim at guards."""
-        if self.search.aims and self.search.early.guards:
+        if self.search.looks_early and self.search.early.guards:
             known = before | fresh.keys() | values.keys()
             self.search.early.check(before, known, lambda: self._partial_scope(fresh, values))
 

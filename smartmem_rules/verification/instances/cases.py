@@ -18,7 +18,7 @@ from smartmem_rules.verification.instances.corners import (
     words_of,
 )
 from smartmem_rules.verification.instances.draws import Draws, extents_of
-from smartmem_rules.verification.instances.early_guards import early_guards
+from smartmem_rules.verification.instances.early_guards import Ways, early_guards
 from smartmem_rules.verification.instances.element_guards import ElementGuards
 from smartmem_rules.verification.instances.roles import hints_of
 from smartmem_rules.verification.instances.wishes import wishes_of
@@ -82,6 +82,11 @@ class Search:
         self.statistics = Statistics()
         self.failures: dict[str, int] = {}
         self.built: set[str] = set()
+        self.ways = Ways()
+        self.looks_early = False
+        """Whether guards are looked at while an instance is drawn."""
+        self.tries = 0
+        """Operators that were drawn."""
         self.steps = 0
         self.assembled = 0
         self.aims = False
@@ -151,6 +156,15 @@ class Search:
 
     def _satisfy(self, start: Choices, kept: Choices | None = None) -> Case | None:
         """An instance that begins with some choices; those that are kept no repair changes."""
+        self.looks_early = self.aims and self.ways.early()
+        early, before = self.looks_early, self.tries
+        case = self._found(start, kept)
+        if self.aims:
+            self.ways.note(early, case is not None, self.tries - before)
+        self.looks_early = False
+        return case
+
+    def _found(self, start: Choices, kept: Choices | None) -> Case | None:
         kept = kept or {}
         self.statistics.generated += 1
         case = self._assemble({**start, **kept})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import conjuncts
@@ -13,6 +13,10 @@ from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.roles import nodes
 
 _OF_TYPES = frozenset({"shape", "rank", "extent", "dtype", "count", "present"})
+
+
+_FIRST = 3
+"""Instances that are looked for in each way before the better one is known."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,33 @@ class EarlyGuards:
         for guard in decided:
             if _is_refuted(guard, seen):
                 raise Unsupported(f"a guard does not hold ({guard.span})")
+
+
+@dataclass
+class Ways:
+    """Whether looking at guards early pays: what several operators decide together is found sooner by repairs.
+
+    Attributes:
+        sought: the instances that were looked for, with guards looked at late and early.
+        found: those that were found.
+        tries: operators that were drawn for them.
+    """
+
+    sought: list[int] = field(default_factory=lambda: [0, 0])
+    found: list[int] = field(default_factory=lambda: [0, 0])
+    tries: list[int] = field(default_factory=lambda: [0, 0])
+
+    def early(self) -> bool:
+        """Whether the next instance is looked for with guards looked at early."""
+        if min(self.sought) < _FIRST:
+            return self.sought[1] <= self.sought[0]
+        return self.tries[1] * (1 + self.found[0]) <= self.tries[0] * (1 + self.found[1])
+
+    def note(self, early: bool, found: bool, tries: int) -> None:
+        """An instance was looked for in one of the ways."""
+        self.sought[early] += 1
+        self.found[early] += found
+        self.tries[early] += tries
 
 
 def early_guards(guards: Sequence[ast.Expression], functions: Mapping[str, ast.Function]) -> EarlyGuards:

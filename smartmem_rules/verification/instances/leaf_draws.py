@@ -125,7 +125,11 @@ class LeafDraws:
         if named:
             return str(self.choose(f"dtype:{name}", lambda: source.choice(named)))
         preferred = self.dtype if self.dtype in allowed else next((d for d in DTYPES if d in allowed), allowed[0])
-        if preferred in ("float32", "int32") and source.random() < _OTHER_TYPE:
-            other = source.choice([d for d in DTYPES if d in allowed])
-            return str(self.choose(f"dtype:{name}", lambda: other))
-        return str(self.choices.get(f"dtype:{name}", preferred))
+        often = preferred in ("float32", "int32")
+
+        def draw() -> str | None:
+            # noted even where the type is the usual one: the same choices have to give the same instance
+            return source.choice([d for d in DTYPES if d in allowed]) if source.random() < _OTHER_TYPE else None
+
+        other = self.choose(f"dtype:{name}", draw) if often else self.choices.get(f"dtype:{name}")
+        return str(other or preferred)

@@ -11,11 +11,12 @@ from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.rulebase.patterns import is_absent, run_time_arguments
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.case import NoInstance
 from smartmem_rules.verification.instances.draws import Extents, Shape, bind_extents, dtypes_of, formals_of
 from smartmem_rules.verification.instances.roles import AXES, operator_roles
 from smartmem_rules.verification.instances.wishes import Ranks, Wishes
-from smartmem_rules.verification.semantics.terms import Term
+from smartmem_rules.verification.semantics.terms import Leaf, Term
 
 Operands = Mapping[int, Term | None]
 Operators = Mapping[str, Sequence[ast.Operator]]
@@ -115,6 +116,22 @@ class Signature:
         """Whether the result has the shape of an operand."""
         assert formal.type is not None
         return self.overload.outputs[0].type.shape == formal.type.shape
+
+    def whole_shapes(
+        self, operands: Sequence[Term | None], fresh: Mapping[str, Leaf]
+    ) -> dict[str, list[tuple[int, Leaf]]]:
+        """The names of shapes that new operands alone have, with the places of the operands."""
+        found: dict[str, list[tuple[int, Leaf]]] = {}
+        taken: set[str] = set()
+        for place, (formal, operand) in enumerate(zip(self.formals, operands, strict=True)):
+            if operand is None or formal.type is None:
+                continue
+            match formal.type.shape:
+                case (ast.Splat(operand=ast.Name(id=name)),) if isinstance(operand, Leaf) and operand.name in fresh:
+                    found.setdefault(name, []).append((place, operand))
+                case items:
+                    taken |= names_in(items)
+        return {name: places for name, places in found.items() if name not in taken}
 
     def only_shape(self, place: int, known: Extents) -> Shape | None:
         """The only shape that an operand may have; None where there are several."""
