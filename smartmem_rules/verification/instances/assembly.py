@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Set
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,20 +12,15 @@ from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, run_time_arguments
-from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
-from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.verification.instances.attributes import AttributeDraws
 from smartmem_rules.verification.instances.case import Case, Choices, NoInstance
 from smartmem_rules.verification.instances.constants import choose_constants, choose_elements
-from smartmem_rules.verification.instances.draws import (
-    Extents,
-    Shape,
-    divisible_extents,
-)
+from smartmem_rules.verification.instances.draws import Extents
 from smartmem_rules.verification.instances.guard_scope import Seen, complete_scope
 from smartmem_rules.verification.instances.leaf_draws import LeafDraws
-from smartmem_rules.verification.instances.requirements import met_requirements
+from smartmem_rules.verification.instances.requirements import Drawn
 from smartmem_rules.verification.instances.roles import operator_roles
 from smartmem_rules.verification.instances.signature import (
     Operands,
@@ -208,8 +202,9 @@ class Assembly:
             } - self.leaves.keys()
             names |= {a.value.id for a in pattern.attributes if isinstance(a.value, ast.Name)} - self.values.keys()
             own = {f"{kind}:{name}" for kind in ("shape", "name") for name in names} if self.search.aims else set()
-            starts = ("given:" + path, "present:" + path, "shape:#" + path)
-            for slot in [s for s in before if s.startswith(starts) or s in own]:
+            own |= {f"given:{path}", f"present:{path}"}
+            own |= {f"shape:#{path}.{place}" for place in range(len(run_time_arguments(pattern)))}
+            for slot in before & own:
                 self.choices.pop(slot, None)
 
     def _outputs(self, pattern: ast.PatternOperator, path: str, overload: ast.Operator) -> int:
@@ -263,10 +258,11 @@ class Assembly:
         self._check_guards(before | fresh.keys(), fresh, values)
         if names_an_axis_twice(overload, given, ordered, self.search.instances.base.functions):
             raise Unsupported("a list of axes names one of them twice")
-        for axis, divisor in divisible_extents(overload, {**known, **given}, self.scope):
-            self._make_divisible(axis, divisor, formals, ordered, fresh)
+        drawn = Drawn(signature, ordered, fresh, self.choices, self.scope, self.random)
+        drawn.make_divisible({**known, **given})
         if self.search.aims:
-            self._meet_requirements(pattern, path, signature, ordered, given, fresh)
+            is_open = pattern.bundle is None or pattern.bundle not in self.rests
+            drawn.meet_requirements(pattern if is_open else None, path, given, self.search.most_elements)
         term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
         if wanted is not None:
             wanted.check(term.type)
@@ -286,60 +282,6 @@ class Assembly:
         if pattern.variadic is not None:
             self.members.setdefault(pattern.variadic, tuple(draws.members))
         return term
-
-    def _make_divisible(
-        self, extent: str, divisor: int, formals: list[ast.Input], operands: list[Term | None], fresh: dict[str, Leaf]
-    ) -> None:
-        """Change the extent of this name in new operands to a multiple of a number."""
-        multiple = divisor * self.random.choice((1, 2, 2, 3))
-        for place, (formal, operand) in enumerate(zip(formals, operands, strict=True)):
-            if not isinstance(operand, Leaf) or operand.name not in fresh or formal.type is None:
-                continue
-            shape = tuple(
-                multiple if isinstance(item, ast.Name) and item.id == extent else n
-                for item, n in zip(formal.type.shape, operand.type.shape, strict=False)
-            )
-            if len(shape) == len(operand.type.shape):
-                self.choices[f"shape:{operand.name}"] = shape
-                fresh[operand.name] = Leaf(operand.name, TensorType(operand.type.dtype, shape), operand.number)
-                operands[place] = fresh[operand.name]
-
-    def _meet_requirements(
-        self,
-        pattern: ast.PatternOperator,
-        path: str,
-        signature: Signature,
-        operands: list[Term | None],
-        given: dict[str, Value],
-        fresh: dict[str, Leaf],
-    ) -> None:
-        """Give open attributes, and shapes of new operands, the values that requirements say."""
-        if not signature.overload.requires:
-            return
-        shapes = signature.whole_shapes(operands, fresh)
-        fixed = {a.name for a in pattern.attributes}
-        is_open = pattern.bundle is None or pattern.bundle not in self.rests
-        attributes = {a.name for a in signature.overload.attributes} - fixed if is_open else set()
-        types = [None if o is None else o.type for o in operands]
-        found = met_requirements(
-            signature.overload, types, given, self.scope.functions, frozenset(shapes.keys() | attributes), self.random
-        )
-        for name, value in found.items():
-            if name in attributes:
-                given[name] = value
-                slot = f"given:{path}"
-                self.choices[slot] = {**self.choices[slot], name: value}
-                continue
-            shape = self._usable(value)
-            for place, leaf in shapes[name]:
-                self.choices[f"shape:{leaf.name}"] = shape
-                operands[place] = fresh[leaf.name] = Leaf(leaf.name, TensorType(leaf.type.dtype, shape), leaf.number)
-
-    def _usable(self, value: Value) -> Shape:
-        shape = integers(value)
-        if not all(n > 0 for n in shape) or math.prod(shape) > self.search.most_elements:
-            raise Unsupported(f"{value} is no shape of a small tensor")
-        return shape
 
     def _attributes(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import random
 from collections.abc import Callable, Mapping, Sized
 from functools import partial
@@ -74,11 +75,15 @@ def choose_elements(
     for name in guards.in_order(hints.elements & constants.keys()):
         type_ = constants[name].type
         asked = Asked(name, found, guards, scope(), (*hints.literals, *hints.infinities))
-        array = asked.solved(type_) if aims else None
+        slot, array = f"elements:{name}", asked.solved(type_) if aims else None
         if array is None:
             draw = fitting_elements if aims else draw_elements
-            flat = choose(f"elements:{name}", partial(draw, type_, asked, source), partial(_has, type_.elements))
+            flat = choose(slot, partial(draw, type_, asked, source), partial(_has, type_.elements))
             array = stored(flat, type_)
+        else:
+            # noted as any choice: counterexamples are built again from choices, without aims
+            solved = tuple(map(float, array.reshape(-1)))
+            choose(slot, partial(tuple, solved), partial(operator.eq, solved))
         uniform.pop(name, None)
         if array.size and bool((array == array.flat[0]).all()):
             uniform[name] = float(array.flat[0])

@@ -1,7 +1,8 @@
-"""What requirements of an operator say that attributes and shapes are: chance seldom draws packed weights that fit."""
+"""Gives drawn operands the shapes that requirements of an operator say: chance seldom draws packed weights that fit."""
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,12 +10,87 @@ from dataclasses import dataclass, field
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.tensor.binding import bind
-from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
+from smartmem_rules.verification.instances.case import Choices
+from smartmem_rules.verification.instances.draws import Shape, divisible_extents
+from smartmem_rules.verification.instances.signature import Signature
+from smartmem_rules.verification.semantics.terms import Leaf, Term
 
-_LETS = (DefinitionError, Unsupported)
+
+@dataclass(frozen=True)
+class Drawn:
+    """The operands of one operator, of which the new ones may still get another shape.
+
+    Attributes:
+        operands: all of them, in the order of the signature.
+        fresh: the tensors that were drawn for this operator.
+        scope: what is known of the instance before.
+    """
+
+    signature: Signature
+    operands: list[Term | None]
+    fresh: dict[str, Leaf]
+    choices: Choices
+    scope: Scope
+    source: random.Random
+
+    def make_divisible(self, values: Mapping[str, Value]) -> None:
+        """Change extents of new operands to multiples of what requirements divide them by.
+
+        Args:
+            values: the extents and attributes by the names of the signature.
+        """
+        for extent, divisor in divisible_extents(self.signature.overload, values, self.scope):
+            multiple = divisor * self.source.choice((1, 2, 2, 3))
+            for place, (formal, operand) in enumerate(zip(self.signature.formals, self.operands, strict=True)):
+                if not isinstance(operand, Leaf) or operand.name not in self.fresh or formal.type is None:
+                    continue
+                shape = tuple(
+                    multiple if isinstance(item, ast.Name) and item.id == extent else n
+                    for item, n in zip(formal.type.shape, operand.type.shape, strict=False)
+                )
+                if len(shape) == len(operand.type.shape):
+                    self._reshape(place, operand, shape)
+
+    def meet_requirements(
+        self, pattern: ast.PatternOperator | None, path: str, given: dict[str, Value], most_elements: int
+    ) -> None:
+        """Give attributes that a pattern leaves open, and shapes of new operands, the values that requirements say.
+
+        Args:
+            pattern: None where all attributes are fixed.
+            given: the attributes, which are changed.
+
+        Raises:
+            Unsupported: a shape is none, or has more elements than an instance may have.
+        """
+        overload = self.signature.overload
+        if not overload.requires:
+            return
+        shapes = self.signature.whole_shapes(self.operands, self.fresh)
+        attributes = set()
+        if pattern is not None:
+            attributes = {a.name for a in overload.attributes} - {a.name for a in pattern.attributes}
+        types = [None if o is None else o.type for o in self.operands]
+        free = frozenset(shapes.keys() | attributes)
+        for name, value in met_requirements(overload, types, given, self.scope.functions, free, self.source).items():
+            if name in attributes:
+                given[name] = value
+                self.choices[f"given:{path}"] = {**self.choices[f"given:{path}"], name: value}
+                continue
+            shape = integers(value)
+            if not all(n > 0 for n in shape) or math.prod(shape) > most_elements:
+                raise Unsupported(f"{value} is no shape of a small tensor")
+            for place, leaf in shapes[name]:
+                self._reshape(place, leaf, shape)
+
+    def _reshape(self, place: int, leaf: Leaf, shape: Shape) -> None:
+        self.choices[f"shape:{leaf.name}"] = shape
+        self.fresh[leaf.name] = Leaf(leaf.name, TensorType(leaf.type.dtype, shape), leaf.number)
+        self.operands[place] = self.fresh[leaf.name]
 
 
 def met_requirements(
@@ -44,7 +120,7 @@ def met_requirements(
             let = lets.pop(0)
             try:
                 scope.values[let.name] = evaluate(let.value, scope)
-            except _LETS:
+            except (DefinitionError, Unsupported):
                 return solver.found
         solver.settle(requirement, scope, targets)
     return solver.found
