@@ -130,7 +130,7 @@ SMR_DOT(16)
 #define SMR_VECTORS(BITS)
 #endif
 
-#ifdef SMR_BYTE_TILES
+#if defined(SMR_BYTE_TILES)
 // Sums of products of bytes by the matrix unit of a processor (AMX): rows of `left`, `stride` bytes apart, whose bytes have
 // no sign, times up to 64 columns of `right`, whose words hold four steps of k of one column. A row of `right` and of `sums`
 // has `width` bytes: 64 for each register of sums. The unit's registers are set anew for each call; 16 words of k are
@@ -148,7 +148,7 @@ SMR_DOT(16)
     SMR_TILE_SUMS(3, LEFT, RIGHT)
 #define SMR_TILE_STORE(J) if (width > 64 * J) __builtin_ia32_tilestored64(J, (void*)(sums + 64 * J), width);
 __attribute__((target("amx-int8,amx-tile")))
-static void smr_byte_tiles(size_t left, long stride, size_t right, long width, int words, size_t sums, int rows) {
+static inline void smr_byte_tiles(size_t left, long stride, size_t right, long width, int words, size_t sums, int rows) {
     const int rest = words % 16;
     // a palette, bytes of a row of each register in 16 bits, rows of each in 8: sums 0 to 3, factors 4 and 5, of the rest 6, 7
     const ulong shapes[8] = {

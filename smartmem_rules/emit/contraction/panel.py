@@ -111,8 +111,11 @@ class Panel:
 
     def _row_bytes(self) -> int | None:
         """Bytes from one row of the left factor to the next where matrix units of processors can take its rows."""
-        fits = not is_symbolic(self.k_count) and self.lanes == TILE_LANES and self.schedule.columns in TILE_COLUMNS
-        return self._stride if self.contraction.of_bytes and fits and not self._flips and not self._rest else None
+        least = self.text.byte_unit_words
+        deep = least and not is_symbolic(self.k_count) and self.right_rows >= least
+        fits = self.lanes == TILE_LANES and self.schedule.columns in TILE_COLUMNS
+        plain = self.contraction.of_bytes and not self._flips and not self._rest
+        return self._stride if plain and deep and fits else None
 
     def columns(self) -> list[Columns]:
         """The right factors, each with its stores and the number of its first tile."""
