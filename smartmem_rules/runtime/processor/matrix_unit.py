@@ -13,6 +13,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from smartmem_rules.runtime.processor.flags import PROCESSORS, processor_flags
+
 _FLAGS = frozenset({"amx_tile", "amx_int8"})
 """Of /proc/cpuinfo."""
 _ARCH_PRCTL = 158
@@ -22,21 +24,16 @@ _REQUEST_PERMISSION, _TILE_DATA = 0x1023, 18
 
 
 @cache
-def has_byte_unit(processors: Path = Path("/proc/cpuinfo")) -> bool:
+def has_byte_unit(processors: Path = PROCESSORS) -> bool:
     """Whether the processor has the unit and this process may use it; asks for the permission.
 
     Args:
         processors: where the flags of the processor are read.
     """
-    if sys.platform != "linux" or platform.machine() != "x86_64" or not _flags(processors) >= _FLAGS:
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return False
+    flags = processor_flags(processors)
+    if flags is None or not flags >= _FLAGS:
         return False
     system = ctypes.CDLL(None, use_errno=True)
     return int(system.syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA)) == 0
-
-
-def _flags(processors: Path) -> frozenset[str]:
-    try:
-        lines = processors.read_text().splitlines()
-    except OSError:
-        return frozenset()
-    return next((frozenset(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), frozenset())
