@@ -4,6 +4,21 @@
 {% from "byte_block.cl" import accumulate_bytes %}
 {% macro rows_of_columns(first, last, rows, part, ahead) %}
         for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
+            {{ sum_type }}{{ lanes }} result[{{ rows * columns // lanes }}];
+            const int valid_rows = min({{ rows }}, row_count - r);
+{% if row_bytes and not part.bytes_zeros %}
+#ifdef SMR_BYTE_TILES
+            smr_byte_tiles((size_t)({{ left_pointer.replace('ROW', 'r') }}), {{ row_bytes }}, (size_t)right, {{ 4 * columns }}, {{ (k + 3) // 4 }}, (size_t)result, valid_rows);
+{% for j in range(columns // lanes) %}
+            const int{{ lanes }} sum{{ j }} = *({{ part.bytes_space }}const smr_int{{ lanes }}*)(right_sums + {{ j * lanes }});
+{% endfor %}
+            if (left_zero != 0) for (int i = 0; i < valid_rows; ++i) {
+{% for j in range(columns // lanes) %}
+                result[i * {{ columns // lanes }} + {{ j }}] += sum{{ j }} * left_zero;
+{% endfor %}
+            }
+#else
+{% endif %}
 {% if of_bytes %}
 {{ accumulate_bytes(rows, columns, lanes, (k + 3) // 4, rest, left_space, left_pointer, flip, part, 0 if rest else ahead) }}
 {% elif part.words %}
@@ -11,13 +26,14 @@
 {% else %}
 {{ accumulate(rows, columns, lanes, k, left_space, left_pointer, part.space, ahead, block) }}
 {% endif %}
-            {{ sum_type }}{{ lanes }} result[{{ rows * columns // lanes }}];
 {% for i in range(rows) %}
 {% for j in range(columns // lanes) %}
             result[{{ i * (columns // lanes) + j }}] = c{{ i }}_{{ j }};
 {% endfor %}
 {% endfor %}
-            const int valid_rows = min({{ rows }}, row_count - r);
+{% if row_bytes and not part.bytes_zeros %}
+#endif
+{% endif %}
 {% if short %}
 #pragma unroll
             for (int i = 0; i < {{ rows }}; ++i) if (i < valid_rows) {

@@ -130,6 +130,51 @@ SMR_DOT(16)
 #define SMR_VECTORS(BITS)
 #endif
 
+#if defined(SMR_BYTE_TILES)
+// Sums of products of bytes by the matrix unit of a processor (AMX): rows of `left`, `stride` bytes apart, whose bytes have
+// no sign, times up to 64 columns of `right`, whose words hold four steps of k of one column. A row of `right` and of `sums`
+// has `width` bytes: 64 for each register of sums. The unit's registers are set anew for each call; 16 words of k are
+// multiplied at a time, then the rest.
+#define SMR_TILE_SUMS(J, LEFT, RIGHT)                                                                  \
+    if (width > 64 * J) {                                                                              \
+        __builtin_ia32_tileloadd64(RIGHT, (const void*)(right + k * width + 64 * J), width);           \
+        __builtin_ia32_tdpbusd(J, LEFT, RIGHT);                                                        \
+    }
+#define SMR_TILE_STEP(LEFT, RIGHT)                                                                     \
+    __builtin_ia32_tileloadd64(LEFT, (const void*)(left + 4 * (size_t)k), stride);                     \
+    SMR_TILE_SUMS(0, LEFT, RIGHT)                                                                      \
+    SMR_TILE_SUMS(1, LEFT, RIGHT)                                                                      \
+    SMR_TILE_SUMS(2, LEFT, RIGHT)                                                                      \
+    SMR_TILE_SUMS(3, LEFT, RIGHT)
+#define SMR_TILE_STORE(J) if (width > 64 * J) __builtin_ia32_tilestored64(J, (void*)(sums + 64 * J), width);
+__attribute__((target("amx-int8,amx-tile")))
+static inline void smr_byte_tiles(size_t left, long stride, size_t right, long width, int words, size_t sums, int rows) {
+    const int rest = words % 16;
+    // a palette, bytes of a row of each register in 16 bits, rows of each in 8: sums 0 to 3, factors 4 and 5, of the rest 6, 7
+    const ulong shapes[8] = {
+        1, 0, 0x0040004000400040UL, 0x00400040UL | (rest ? (ulong)(4 * rest) << 32 | 64UL << 48 : 0), 0, 0,
+        (ulong)rows * 0x0101010101UL | 16UL << 40 | (rest ? (ulong)rows << 48 | (ulong)rest << 56 : 0), 0,
+    };
+    __builtin_ia32_tile_loadconfig((const void*)shapes);
+    __builtin_ia32_tilezero(0);
+    __builtin_ia32_tilezero(1);
+    __builtin_ia32_tilezero(2);
+    __builtin_ia32_tilezero(3);
+    int k = 0;
+    for (; k + 16 <= words; k += 16) {
+        SMR_TILE_STEP(4, 5)
+    }
+    if (rest) {
+        SMR_TILE_STEP(6, 7)
+    }
+    SMR_TILE_STORE(0)
+    SMR_TILE_STORE(1)
+    SMR_TILE_STORE(2)
+    SMR_TILE_STORE(3)
+    __builtin_ia32_tilerelease();
+}
+#endif
+
 // Vectors of halves in memory, which is aligned for one half only. PoCL's vload_half4, vload_half8 and their vstores assume
 // the alignment of the whole vector, and where the compiler moves the conversion out of a loop, the aligned instruction
 // that remains stops the process.
