@@ -1,4 +1,4 @@
-{% from "register_block.cl" import next_lines, prefetched %}
+{% from "register_block.cl" import loops, next_lines %}
 {# The register tile of a contraction on a CPU, as in `register_block.cl`, over integers of 8 bits: rows of the left factor
    without a sign, columns of the right one with a sign, four steps of k in a word. With x = left + zero and y = right + zero
    of the two factors, the sum of left * right is that of x * y - left zero * (y - right zero) - right zero * x. Sums wrap
@@ -19,16 +19,11 @@
 {% endfor %}
 {% if ahead %}
             {{ part.bytes_space }}const int* next = {{ next_lines(words, columns, ahead, part.ahead_lines, turn) }};
-            for (int part = 0; part < {{ words // ahead }}; ++part) {
-{{ prefetched(part.ahead_lines) -}}
-#pragma unroll
-            for (int k = part * {{ ahead }}; k < (part + 1) * {{ ahead }}; ++k) {
-{% else %}
-            for (int k = 0; k < {{ words - 1 if rest else words }}; ++k) {
 {% endif %}
+{{ loops(0, words // ahead if ahead else words - 1 if rest else words, ahead, part.ahead_lines) -}}
 {{ step(rows, columns, lanes, left_space, flip, part, 4) -}}
             }
-{% if ahead %}
+{% if ahead > 1 %}
             }
 {% endif %}
 {% if rest %}

@@ -38,14 +38,7 @@
 {% endfor %}
 {% endmacro %}
 {% macro steps(name, rows, columns, lanes, first, last, right_space, ahead, lines) %}
-{% if ahead %}
-            for (int part = {{ first }}; part < {{ last }}; ++part) {
-{{ prefetched(lines) -}}
-#pragma unroll
-            for (int k = part * {{ ahead }}; k < (part + 1) * {{ ahead }}; ++k) {
-{% else %}
-            for (int k = {{ first }}; k < {{ last }}; ++k) {
-{% endif %}
+{{ loops(first, last, ahead, lines) -}}
 {% for j in range(columns // lanes) %}
                 const float{{ lanes }} b{{ j }} = *({{ right_space }}const smr_float{{ lanes }}*)(right + k * {{ columns }} + {{ j * lanes }});
 {% endfor %}
@@ -55,8 +48,20 @@
 {% endfor %}
 {% endfor %}
             }
-{% if ahead %}
+{% if ahead > 1 %}
             }
+{% endif %}
+{%- endmacro %}
+{# The loops over steps of k: `first` and `last` count requests of lines, or steps where there are none. #}
+{% macro loops(first, last, ahead, lines) %}
+{% if ahead > 1 %}
+            for (int part = {{ first }}; part < {{ last }}; ++part) {
+{{ prefetched("part", lines) -}}
+#pragma unroll
+            for (int k = part * {{ ahead }}; k < (part + 1) * {{ ahead }}; ++k) {
+{% else %}
+            for (int k = {{ first }}; k < {{ last }}; ++k) {
+{{ prefetched("k", lines if ahead else 0) -}}
 {% endif %}
 {%- endmacro %}
 {# Where the lines of the next tile begin that a register tile prefetches. #}
@@ -64,8 +69,8 @@
 {% set parts = (ahead * columns + 16 * lines - 1) // (16 * lines) %}
 right + {{ k * columns }}{{ " + %s %% %d * %d" % (turn, parts, k // ahead * lines * 16) if parts > 1 }}
 {%- endmacro %}
-{% macro prefetched(lines) %}
+{% macro prefetched(request, lines) %}
 {% for line in range(lines) %}
-            SMR_PREFETCH(next + part * {{ 16 * lines }}{{ " + %d" % (16 * line) if line }});
+                SMR_PREFETCH(next + {{ request }} * {{ 16 * lines }}{{ " + %d" % (16 * line) if line }});
 {% endfor %}
 {%- endmacro %}

@@ -100,9 +100,11 @@ class PanelProblem:
 
     def ahead(self, sizes: PanelSizes) -> tuple[int, int]:
         """See `requests_ahead`."""
-        blocks = -(-min(sizes.block_rows, self.m) // sizes.rows)
+        rows = min(sizes.block_rows, self.m)
+        if not self.constant or rows < self.s.request_rows:
+            return 0, 0
         depth = self.k if self.c.of_bytes else count(self.c.k)
-        return requests_ahead(self.s, depth, sizes.columns, blocks) if self.constant else (0, 0)
+        return requests_ahead(self.s, depth, sizes.columns, -(-rows // sizes.rows))
 
     def _may_split(self) -> bool:
         """Whether several work-items may share the columns of the same rows."""

@@ -145,18 +145,17 @@ def _rows(s: RegisterTiles, columns: int) -> list[int]:
 
 
 def requests_ahead(s: RegisterTiles, k: int, columns: int, blocks: int) -> tuple[int, int]:
-    """Steps of the reduction for each request of lines of the right factor's next tile, and lines at a time; 0, 0 for none.
+    """Steps of the reduction for each request of lines of the right factor's next tile, and lines at a time.
+
+    Both are 0 where nothing is requested.
 
     Args:
         blocks: register tiles of rows over one tile of columns, which share its lines.
     """
-    if is_symbolic(k) or is_symbolic(blocks):
+    if is_symbolic(k) or is_symbolic(blocks) or not s.request_steps or blocks > s.request_blocks:
         return 0, 0
-    possible = blocks * LINE_FLOATS // columns
-    # where so many blocks read a tile that its first use does not count, there are no requests
-    if possible > 4 * s.request_steps:
-        return 0, 0
-    steps = max((n for n in range(1, min(s.request_steps, possible) + 1) if k % n == 0), default=1)
+    most_steps = min(s.request_steps, blocks * LINE_FLOATS // columns)
+    steps = max((steps for steps in range(1, most_steps + 1) if k % steps == 0), default=1)
     return steps, -(-steps * columns // (LINE_FLOATS * blocks))
 
 

@@ -14,8 +14,8 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
     most,
     register_rows,
     register_step,
-    right_factors,
     requests_ahead,
+    right_factors,
 )
 from smartmem_rules.plan.schedule.contraction.winograd import Transform, Windows, match_windows, transform_of
 from smartmem_rules.tensor.ranges import largest
