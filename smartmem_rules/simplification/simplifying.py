@@ -51,6 +51,7 @@ class Simplified:
     kept: Mapping[str, tuple[str, ...]]
     refused: Mapping[str, str]
     selection: str
+    stopped: str | None
 
     @property
     def is_better(self) -> bool:
@@ -133,6 +134,7 @@ def simplified(seen: Seen, options: Options, aside: Aside | None = None) -> Simp
         kept=_by_reason(region),
         refused=rules.refused,
         selection=chosen.status,
+        stopped=chosen.stopped,
     )
 
 
