@@ -123,9 +123,9 @@ def tasks(given: argparse.Namespace) -> Iterator[Task]:
 
 
 def is_valid(task: Task) -> bool:
-    """Whether ONNX's checker and ONNX Runtime take a model."""
-    case = task.case()
+    """Whether there is a model, and ONNX's checker and ONNX Runtime take it."""
     try:
+        case = task.case()
         onnx.checker.check_model(case.model)
         run(case.model, case.feeds)
     except Exception:

@@ -30,7 +30,8 @@ class RuleUse:
     """What one rule, or a step that is no rule, removed.
 
     Attributes:
-        rule: its name, or `constant folding`, `common subexpressions`, `unused`.
+        rule: its name, or `constant folding`, `common subexpressions`, `known branches`,
+            `unused`.
         equation: its comment in the rule file.
         verdict: what verification says of it: `proved (...)`, `tested (...)`, or `by definition` for what is no rule.
         relaxes: what of floating-point arithmetic it does not keep.

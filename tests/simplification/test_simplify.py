@@ -138,7 +138,8 @@ def test_bodies_sequences_strings_and_unknown_domains_are_barriers() -> None:
     nodes = [
         node("Neg", "x", "n"),
         node("Neg", "n", "a"),
-        node("Constant", "", "condition", value=onnx.numpy_helper.from_array(np.array(True))),
+        node("ReduceMax", "x", "most", keepdims=0),
+        node("Cast", "most", "condition", to=onnx.TensorProto.BOOL),
         helper.make_node("If", ["condition"], ["b"], then_branch=body, else_branch=other),
         node("SequenceConstruct", "b a", "sequence"),
         node("Constant", "", "zero", value=onnx.numpy_helper.from_array(np.array(0))),
@@ -155,6 +156,51 @@ def test_bodies_sequences_strings_and_unknown_domains_are_barriers() -> None:
     assert "Neg" not in kinds(made)
     assert {"If", "SequenceConstruct", "SequenceAt"} <= set(kinds(made))
     assert any("body" in reason for reason in report.kept)
+
+
+def branch(nodes: list[onnx.NodeProto], output: str, constants: dict[str, np.ndarray] | None = None) -> onnx.GraphProto:
+    tensors = [onnx.numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
+    return helper.make_graph(nodes, "branch", [], [helper.make_empty_tensor_value_info(output)], tensors)
+
+
+def test_the_branch_that_is_always_taken_stands_in_place_of_the_choice() -> None:
+    """The condition is computed from a shape, as exporters write `squeeze`; names of branches are those of others."""
+    inner = node("If", "yes", "i", then_branch=branch([node("Sin", "k", "t")], "t"),
+                 else_branch=branch([node("Cos", "k", "t")], "t"), name="inside")  # fmt: skip
+    taken = branch([node("Mul", "x two", "k"), inner, node("Add", "i k", "sum")], "sum", {"two": np.float32([2])})
+    others = branch([node("Abs", "x", "k")], "k")
+    same = branch([node("Identity", "x", "k")], "k")
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s place", "extent", axis=0),
+        node("Equal", "extent one", "is_one"),
+        node("If", "is_one", "a", then_branch=others, else_branch=taken, name="first"),
+        node("If", "yes", "b", then_branch=same, else_branch=others, name="second"),
+        node("Relu", "a", "k"),
+        node("Sub", "k b", "y"),
+    ]
+    constants = {"place": np.int64(0), "one": np.int64(1), "yes": np.array([True])}
+    given = model(nodes, {"x": [3, 4]}, ["y"], constants)
+    made, report = simplify_model(given, Options())
+    onnx.checker.check_model(made)
+    assert kinds(made) == ["Mul", "Sin", "Add", "Relu", "Sub"]
+    feeds = {"x": drawn([3, 4])}
+    np.testing.assert_array_equal(run(made, feeds)[0], run(given, feeds)[0])
+    removed = {use.rule: use.removed for use in report.rules}
+    assert removed["known branches"] == ("If 'first'", "If 'second'", "If 'inside'")
+    assert "If" in kinds(sm.simplify(given, keep=["first"]))
+
+
+def test_a_choice_of_the_caller_stays() -> None:
+    nodes = [
+        node("Relu", "x", "a"),
+        node("Relu", "a", "r"),
+        node("ReduceMax", "r", "most", keepdims=0),
+        node("Cast", "most", "any", to=onnx.TensorProto.BOOL),
+        node("If", "any", "y", then_branch=branch([node("Abs", "r", "t")], "t"),
+             else_branch=branch([node("Neg", "r", "t")], "t")),
+    ]  # fmt: skip
+    assert kinds(sm.simplify(model(nodes, {"x": [3]}, ["y"]))) == ["Relu", "ReduceMax", "Cast", "If"]
 
 
 def test_a_constant_that_would_blow_up_the_file_is_not_computed() -> None:
