@@ -272,7 +272,8 @@ class Panel:
             rows=self.schedule.rows, block_rows=self.schedule.block_rows, tail=self.schedule.tail,
             columns=columns, lanes=self.lanes, tiles=tiles, k=k_count, padded=padded,
             left_space=left[0], left_pointer=left[1], right_space=right[0], right_pointer=right[1],
-            ahead=self.schedule.ahead if right[0] and words is None else 0, block=product_block(k_count), words=words,
+            ahead=self.schedule.ahead if right[0] and words is None else 0,
+            ahead_lines=self.schedule.ahead_lines, block=product_block(k_count), words=words,
         )  # fmt: skip
         for line in text.splitlines():
             self.emission.writer.line(line)
