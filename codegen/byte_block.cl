@@ -1,10 +1,11 @@
+{% from "register_block.cl" import loops, next_lines %}
 {# The register tile of a contraction on a CPU, as in `register_block.cl`, over integers of 8 bits: rows of the left factor
    without a sign, columns of the right one with a sign, four steps of k in a word. With x = left + zero and y = right + zero
    of the two factors, the sum of left * right is that of x * y - left zero * (y - right zero) - right zero * x. Sums wrap
    as the definition's int32 does, so all of this is exact.
    words: of a row; rest: steps of the last word where that is not full.
    flip: whether the left factor has a sign, whose bit is turned over. #}
-{% macro accumulate_bytes(rows, columns, lanes, words, rest, left_space, left_pointer, flip, part, ahead=0) %}
+{% macro accumulate_bytes(rows, columns, lanes, words, rest, left_space, left_pointer, flip, part, ahead=0, turn="0") %}
 {% for i in range(rows) %}
             {{ left_space }}const uchar* a{{ i }} = {{ left_pointer.replace('ROW', 'min(r + %d, row_count - 1)' % i) }};
 {% endfor %}
@@ -17,17 +18,12 @@
 {% endfor %}
 {% endfor %}
 {% if ahead %}
-            {{ part.bytes_space }}const int* next = right + {{ words * columns }} + r / {{ rows }} % {{ (ahead * columns + 15) // 16 }} * {{ words // ahead * 16 }};
-            for (int part = 0; part < {{ words // ahead }}; ++part) {
-            SMR_PREFETCH(next + part * 16);
-#pragma unroll
-            for (int k = part * {{ ahead }}; k < (part + 1) * {{ ahead }}; ++k) {
-{% else %}
-            for (int k = 0; k < {{ words - 1 if rest else words }}; ++k) {
+            {{ part.bytes_space }}const int* next = {{ next_lines(words, columns, ahead, part.ahead_lines, turn) }};
 {% endif %}
+{{ loops(0, words // ahead if ahead else words - 1 if rest else words, ahead, part.ahead_lines) -}}
 {{ step(rows, columns, lanes, left_space, flip, part, 4) -}}
             }
-{% if ahead %}
+{% if ahead > 1 %}
             }
 {% endif %}
 {% if rest %}

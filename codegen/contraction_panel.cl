@@ -2,22 +2,38 @@
 {% from "register_block.cl" import accumulate %}
 {% from "word_block.cl" import accumulate_words %}
 {% from "byte_block.cl" import accumulate_bytes %}
-{% macro rows_of_columns(first, last, rows, part, ahead) %}
+{% macro rows_of_columns(first, last, rows, part, turn) %}
         for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
+            {{ sum_type }}{{ lanes }} result[{{ rows * columns // lanes }}];
+            const int valid_rows = min({{ rows }}, row_count - r);
+{% if row_bytes and not part.bytes_zeros %}
+#ifdef SMR_BYTE_TILES
+            smr_byte_tiles((size_t)({{ left_pointer.replace('ROW', 'r') }}), {{ row_bytes }}, (size_t)right, {{ 4 * columns }}, {{ (k + 3) // 4 }}, (size_t)result, valid_rows);
+{% for j in range(columns // lanes) %}
+            const int{{ lanes }} sum{{ j }} = *({{ part.bytes_space }}const smr_int{{ lanes }}*)(right_sums + {{ j * lanes }});
+{% endfor %}
+            if (left_zero != 0) for (int i = 0; i < valid_rows; ++i) {
+{% for j in range(columns // lanes) %}
+                result[i * {{ columns // lanes }} + {{ j }}] += sum{{ j }} * left_zero;
+{% endfor %}
+            }
+#else
+{% endif %}
 {% if of_bytes %}
-{{ accumulate_bytes(rows, columns, lanes, (k + 3) // 4, rest, left_space, left_pointer, flip, part, 0 if rest else ahead) }}
+{{ accumulate_bytes(rows, columns, lanes, (k + 3) // 4, rest, left_space, left_pointer, flip, part, 0 if rest else part.ahead, turn) }}
 {% elif part.words %}
 {{ accumulate_words(rows, columns, lanes, left_space, left_pointer, part.words) }}
 {% else %}
-{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, part.space, ahead, block) }}
+{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, part.space, part.ahead, part.ahead_lines, turn, block) }}
 {% endif %}
-            {{ sum_type }}{{ lanes }} result[{{ rows * columns // lanes }}];
 {% for i in range(rows) %}
 {% for j in range(columns // lanes) %}
             result[{{ i * (columns // lanes) + j }}] = c{{ i }}_{{ j }};
 {% endfor %}
 {% endfor %}
-            const int valid_rows = min({{ rows }}, row_count - r);
+{% if row_bytes and not part.bytes_zeros %}
+#endif
+{% endif %}
 {% if short %}
 #pragma unroll
             for (int i = 0; i < {{ rows }}; ++i) if (i < valid_rows) {
@@ -50,9 +66,9 @@
 {% for part in parts %}
     for (int tile = max(first_tile - {{ part.first }}, 0); tile < min(last_tile - {{ part.first }}, {{ part.tiles }}); ++tile) {
         {{ part.pointer }}
-{{ rows_of_columns(0, "row_count" if not tail else "min(row_count, %d)" % (block_rows - tail), rows, part, part.ahead) -}}
+{{ rows_of_columns(0, "row_count" if not tail else "min(row_count, %d)" % (block_rows - tail), rows, part, "r / %d" % rows) -}}
 {% if tail %}
-{{ rows_of_columns(block_rows - tail, "row_count", tail, part, 0) -}}
+{{ rows_of_columns(block_rows - tail, "row_count", tail, part, (block_rows - tail) // rows) -}}
 {% endif %}
     }
 {% endfor %}

@@ -1,9 +1,9 @@
 {% from "entry.cl" import entry %}
 {% from "register_block.cl" import accumulate %}
 {% from "winograd_transform.cl" import transform %}
-{% macro products(first, last, rows, right_space, ahead) %}
+{% macro products(first, last, rows, part, turn) %}
             for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{{ accumulate(rows, columns, lanes, k, "", "transformed + (point * %d + ROW) * %d"|format(most_tiles, k), right_space, ahead, block) }}
+{{ accumulate(rows, columns, lanes, k, "", "transformed + (point * %d + ROW) * %d"|format(most_tiles, k), part.space, part.ahead, part.ahead_lines, turn, block) }}
 {% for i in range(rows) %}
                 if (r + {{ i }} < row_count) {
 {% for j in range(columns // lanes) %}
@@ -42,9 +42,9 @@
         {{ part.pointer.replace("right =", "weights =") }}
         for (int point = 0; point < {{ points * points }}; ++point) {
             {{ part.space }}const float* right = weights + point * {{ k * columns }};
-{{ products(0, "row_count" if not tail else "min(row_count, %d)" % (most_tiles - tail), rows, part.space, part.ahead) -}}
+{{ products(0, "row_count" if not tail else "min(row_count, %d)" % (most_tiles - tail), rows, part, "r / %d" % rows) -}}
 {% if tail %}
-{{ products(most_tiles - tail, "row_count", tail, part.space, 0) -}}
+{{ products(most_tiles - tail, "row_count", tail, part, (most_tiles - tail) // rows) -}}
 {% endif %}
         }
         for (int t = 0; t < row_count; ++t) {

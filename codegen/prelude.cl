@@ -5,6 +5,11 @@
 
 #ifndef SMR_PRELUDE
 #define SMR_PRELUDE
+// What models compute may be constant or compare a value with itself, which is no mistake in generated text.
+#if defined(__clang__) && !defined(__NV_CL_C_VERSION)
+#pragma clang diagnostic ignored "-Wconstant-logical-operand"
+#pragma clang diagnostic ignored "-Wtautological-compare"
+#endif
 #ifdef __IMAGE_SUPPORT__
 __constant sampler_t smr_sampler = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
 
@@ -27,17 +32,37 @@ SMR_INTEGERS(4)
 SMR_INTEGERS(8)
 SMR_INTEGERS(16)
 
-// PoCL's functions that round to whole numbers are calls for each element; processors have an instruction for a vector.
+// PoCL's functions of whole vectors are calls, one for each element, where processors have one instruction; a call also
+// spills all vector registers.
 #if defined(SMR_CPU) && defined(__has_builtin) && (defined(__SSE4_1__) || defined(__aarch64__))
 #if __has_builtin(__builtin_elementwise_roundeven)
 #undef rint
 #undef floor
 #undef ceil
 #undef trunc
+#undef fabs
 #define rint(X) __builtin_elementwise_roundeven(X)
 #define floor(X) __builtin_elementwise_floor(X)
 #define ceil(X) __builtin_elementwise_ceil(X)
 #define trunc(X) __builtin_elementwise_trunc(X)
+#define fabs(X) __builtin_elementwise_abs(X)
+#endif
+#endif
+#if defined(SMR_CPU) && defined(__has_attribute)
+#if __has_attribute(overloadable)
+#define SMR_ORDER(T)                                                                                   \
+static inline __attribute__((overloadable)) T smr_least(T a, T b) { return b < a ? b : a; }             \
+static inline __attribute__((overloadable)) T smr_most(T a, T b) { return a < b ? b : a; }
+SMR_ORDER(int)
+SMR_ORDER(uint)
+SMR_ORDER(long)
+SMR_ORDER(ulong)
+SMR_ORDER(int4)
+SMR_ORDER(int8)
+#undef min
+#undef max
+#define min smr_least
+#define max smr_most
 #endif
 #endif
 
@@ -105,10 +130,69 @@ SMR_DOT(16)
 #define SMR_VECTORS(BITS)
 #endif
 
+#if defined(SMR_BYTE_TILES)
+// Sums of products of bytes by the matrix unit of a processor (AMX): rows of `left`, `stride` bytes apart, whose bytes have
+// no sign, times up to 64 columns of `right`, whose words hold four steps of k of one column. A row of `right` and of `sums`
+// has `width` bytes: 64 for each register of sums. The unit's registers are set anew for each call; 16 words of k are
+// multiplied at a time, then the rest.
+#define SMR_TILE_SUMS(J, LEFT, RIGHT)                                                                  \
+    if (width > 64 * J) {                                                                              \
+        __builtin_ia32_tileloadd64(RIGHT, (const void*)(right + k * width + 64 * J), width);           \
+        __builtin_ia32_tdpbusd(J, LEFT, RIGHT);                                                        \
+    }
+#define SMR_TILE_STEP(LEFT, RIGHT)                                                                     \
+    __builtin_ia32_tileloadd64(LEFT, (const void*)(left + 4 * (size_t)k), stride);                     \
+    SMR_TILE_SUMS(0, LEFT, RIGHT)                                                                      \
+    SMR_TILE_SUMS(1, LEFT, RIGHT)                                                                      \
+    SMR_TILE_SUMS(2, LEFT, RIGHT)                                                                      \
+    SMR_TILE_SUMS(3, LEFT, RIGHT)
+#define SMR_TILE_STORE(J) if (width > 64 * J) __builtin_ia32_tilestored64(J, (void*)(sums + 64 * J), width);
+__attribute__((target("amx-int8,amx-tile")))
+static inline void smr_byte_tiles(size_t left, long stride, size_t right, long width, int words, size_t sums, int rows) {
+    const int rest = words % 16;
+    // a palette, bytes of a row of each register in 16 bits, rows of each in 8: sums 0 to 3, factors 4 and 5, of the rest 6, 7
+    const ulong shapes[8] = {
+        1, 0, 0x0040004000400040UL, 0x00400040UL | (rest ? (ulong)(4 * rest) << 32 | 64UL << 48 : 0), 0, 0,
+        (ulong)rows * 0x0101010101UL | 16UL << 40 | (rest ? (ulong)rows << 48 | (ulong)rest << 56 : 0), 0,
+    };
+    __builtin_ia32_tile_loadconfig((const void*)shapes);
+    __builtin_ia32_tilezero(0);
+    __builtin_ia32_tilezero(1);
+    __builtin_ia32_tilezero(2);
+    __builtin_ia32_tilezero(3);
+    int k = 0;
+    for (; k + 16 <= words; k += 16) {
+        SMR_TILE_STEP(4, 5)
+    }
+    if (rest) {
+        SMR_TILE_STEP(6, 7)
+    }
+    SMR_TILE_STORE(0)
+    SMR_TILE_STORE(1)
+    SMR_TILE_STORE(2)
+    SMR_TILE_STORE(3)
+    __builtin_ia32_tilerelease();
+}
+#endif
+
 // Vectors of halves in memory, which is aligned for one half only. PoCL's vload_half4, vload_half8 and their vstores assume
 // the alignment of the whole vector, and where the compiler moves the conversion out of a loop, the aligned instruction
 // that remains stops the process.
 #ifdef SMR_CPU
+#if defined(__has_builtin) && defined(__F16C__)
+#if __has_builtin(__builtin_ia32_vcvtph2ps256) && __has_builtin(__builtin_ia32_vcvtps2ph256)
+#define SMR_HALVES_IN_PLACE
+#endif
+#endif
+#ifdef SMR_HALVES_IN_PLACE
+static inline float8 smr_half_bits8(ushort8 bits) { return __builtin_ia32_vcvtph2ps256(as_short8(bits)); }
+static inline ushort8 smr_bits_half8(float8 x) { return as_ushort8(__builtin_ia32_vcvtps2ph256(x, 0)); }
+static inline float4 smr_half_bits4(ushort4 bits) { return smr_half_bits8((ushort8)(bits, (ushort4)(0))).lo; }
+static inline ushort4 smr_bits_half4(float4 x) { return smr_bits_half8((float8)(x, (float4)(0.0f))).lo; }
+static inline float smr_half_bits1(ushort bits) { return smr_half_bits8((ushort8)(bits)).s0; }
+static inline ushort smr_bits_half1(float x) { return smr_bits_half8((float8)(x)).s0; }
+#define SMR_HALVES(W)
+#else
 #define SMR_HALVES(W)                                                                                  \
 static inline float##W smr_half_bits##W(ushort##W bits) { return vload_half##W(0, (const half*)&bits); } \
 static inline ushort##W smr_bits_half##W(float##W x) {                                                 \
@@ -116,6 +200,7 @@ static inline ushort##W smr_bits_half##W(float##W x) {                          
     vstore_half##W##_rte(x, 0, (half*)&bits);                                                          \
     return bits;                                                                                       \
 }
+#endif
 SMR_HALVES(4)
 SMR_HALVES(8)
 #define smr_vload_half4(I, P) smr_half_bits4(((__global const smr_ushort4*)(P))[I])
@@ -181,12 +266,26 @@ static inline int4 smr_to_int_f4(float4 x) { return x >= -2147483648.0f && x < 2
 #define SMR_TO_INT_F8(X) ((X) >= -2147483648.0f && (X) < 2147483648.0f ? convert_int8(X) : INT_MIN)
 #endif
 static inline int8 smr_to_int_f8(float8 x) { return SMR_TO_INT_F8(x); }
+
+// x * y + z, rounded once.
+static inline float smr_fma1(float x, float y, float z) { return fma(x, y, z); }
+#if defined(SMR_CPU) && defined(__has_builtin) && defined(__FMA__)
+#if __has_builtin(__builtin_ia32_vfmaddps) && __has_builtin(__builtin_ia32_vfmaddps256)
+static inline float4 smr_fma4(float4 x, float4 y, float4 z) { return __builtin_ia32_vfmaddps(x, y, z); }
+static inline float8 smr_fma8(float8 x, float8 y, float8 z) { return __builtin_ia32_vfmaddps256(x, y, z); }
+#define SMR_HAS_FMA
+#endif
+#endif
+#ifndef SMR_HAS_FMA
+static inline float4 smr_fma4(float4 x, float4 y, float4 z) { return fma(x, y, z); }
+static inline float8 smr_fma8(float8 x, float8 y, float8 z) { return fma(x, y, z); }
+#endif
 #ifdef cl_khr_fp64
 SMR_TO_INTEGERS(d, double)
 #endif
 
 // Indices that a tensor holds: negative ones count from the end of the axis, and what still lies outside is clamped.
-static inline int smr_inside(int i, int extent) { return clamp(i, 0, max(extent - 1, 0)); }
+static inline int smr_inside(int i, int extent) { return min(max(i, 0), max(extent - 1, 0)); }
 static inline int smr_wrap(int i, int extent) { return smr_inside(i < 0 ? i + extent : i, extent); }
 
 // The remainder has the sign of the divisor, also where the divisor is infinite or the remainder zero; fmod by an infinite
@@ -221,11 +320,27 @@ static inline float smr_round_small(float x, int mantissa, int least, float larg
     return copysign(rounded > largest ? beyond : rounded, x);
 }
 
+#ifdef SMR_HALVES_IN_PLACE
+static inline float smr_round_half(float x) { return smr_half_bits1(smr_bits_half1(x)); }
+#undef vload_half
+#undef vload_half4
+#undef vload_half8
+#undef vstore_half_rte
+#undef vstore_half4_rte
+#undef vstore_half8_rte
+#define vload_half(I, P) smr_half_bits1(((__global const ushort*)(P))[I])
+#define vload_half4 smr_vload_half4
+#define vload_half8 smr_vload_half8
+#define vstore_half_rte(X, I, P) ((__global ushort*)(P))[I] = smr_bits_half1(X)
+#define vstore_half4_rte smr_vstore_half4_rte
+#define vstore_half8_rte smr_vstore_half8_rte
+#else
 static inline float smr_round_half(float x) {
     ushort memory;
     vstore_half_rte(x, 0, (half*)&memory);
     return vload_half(0, (const half*)&memory);
 }
+#endif
 
 // One definition for each width. Comparisons keep NaN: max(NaN, x) is NaN as in ONNX.
 // smr_erf: rational approximation on [-4, 4], absolute error below 1e-6 of the true value in single precision; from 4 on

@@ -84,6 +84,7 @@ def write_reproduction(
     ]
     launch = plan.enqueues[probe.launches[0]].launch
     name = re.sub(r"[^\w-]", "_", launch.name)
+    options = options_of(source, device)
     values = {
         "title": f"The kernel {launch.name} of a plan of {plan.model} computes something else than it must",
         "name": name,
@@ -95,7 +96,8 @@ def write_reproduction(
         "arguments": arguments,
         "global_size": ", ".join(map(str, source.global_size)),
         "local_size": ", ".join(map(str, source.local_size or ())),
-        "options": " ".join(options_of(source, device)),
+        "options": " ".join(options),
+        "byte_unit": any(option in options for option in device.workaround("option_of_byte_unit")),
         "entry": source.entry,
     }
     text = rendered(native_path() / "bundle" / "reproduction.c.jinja", values)

@@ -23,7 +23,7 @@ from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.blocks.strategy import Phase, one_by_one
 from smartmem_rules.rulebase.instances import Instances
 
-ITERATION_ENODES_FACTOR = 8
+ITERATION_ENODES_FACTOR = 16
 """An iteration that leaves more than this many e-nodes for each one imported (and MINIMUM_ENODES) ends its ruleset."""
 MINIMUM_ENODES = 20_000
 ITERATION_SECONDS = 10.0

@@ -64,10 +64,16 @@ def at_each_place(expr: ast.Reduction, scope: Scope, arrays: Mapping[str, Array]
     return values_at_each_place(expr, scope, arrays) if expr.kind == "all" else None
 
 
-def values_at_each_place(expr: ast.Reduction, scope: Scope, arrays: Mapping[str, Array]) -> Array | None:
-    """What the body of a loop is at each of its places, row-major; None where it cannot be computed."""
+def values_at_each_place(
+    expr: ast.Reduction, scope: Scope, arrays: Mapping[str, Array], dtype: str = "float32"
+) -> Array | None:
+    """What the body of a loop is at each of its places, row-major; None where it cannot be computed.
+
+    Args:
+        dtype: the type of the numbers in the body.
+    """
     try:
-        body, variables = Elements(FreshNames()).build(expr, scope, "float32"), tuple[Var, ...]()
+        body, variables = Elements(FreshNames()).build(expr, scope, dtype), tuple[Var, ...]()
         if isinstance(body, Reduce):
             variables, body = body.variables, body.body
         shape = tuple(var.extent for var in variables)

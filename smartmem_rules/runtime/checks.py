@@ -24,6 +24,8 @@ _FUNCTION = re.compile(
     r"(?P<kind>__kernel\b[^;{}()]*(?:\(\((?:[^()]|\([^()]*\))*\)\)[^;{}()]*)?void|static void)\s+(?P<name>\w+)\s*\("
 )
 _COMMENT = re.compile(r'(?P<string>"(?:[^"\\\n]|\\.)*")|/\*.*?\*/|//[^\n]*', re.S)
+_UNIT = re.compile(r"^#ifdef SMR_BYTE_TILES\n.*?^#else\n(.*?)^#endif\n", re.S | re.M)
+"""What a processor's matrix unit computes, whose reads nothing checks, and the same products without it."""
 _TOKEN = re.compile(
     r'(?P<string>"(?:[^"\\\n]|\\.)*")'  # assembly, which begins lines with `//@`
     r"|(?P<directive>^[ \t]*\#(?:[^\n]*\\\n)*[^\n]*)"
@@ -70,7 +72,7 @@ def checked(source: Source, tensors: Mapping[str, Stored]) -> Source:
     Raises:
         UncheckedError: the text has an access that is none of those that templates write.
     """
-    text = _COMMENT.sub(lambda found: found["string"] or " ", source.text)
+    text = _UNIT.sub(r"\1", _COMMENT.sub(lambda found: found["string"] or " ", source.text))
     functions: dict[str, Function] = {}
     made: list[str] = []
     at = 0

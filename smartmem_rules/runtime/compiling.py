@@ -11,6 +11,7 @@ from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.ptx_target import IS_SET, asked_target
 from smartmem_rules.runtime.declarations import OWN_DECLARATIONS, declarations
 from smartmem_rules.runtime.devices import Device
+from smartmem_rules.runtime.processor.matrix_unit import has_byte_unit
 from smartmem_rules.runtime.program_cache import DRIVER_ROOM, ProgramCache, driver_folder, free_bytes
 from smartmem_rules.runtime.ptx_target import TargetError, with_target
 from smartmem_rules.runtime.shared_programs import note_use, programs_in
@@ -207,9 +208,12 @@ def _text(source: Source, device: Device) -> _Text:
 def options_of(source: Source, device: Device) -> tuple[str, ...]:
     """The options with which a source is compiled: its own, and those that the device's driver needs."""
     joined = device.workaround("option_of_joined") if _SHARED in source.text else ()
-    return (*source.options, *device.workaround("option"), *joined)
+    units = device.workaround("option_of_byte_unit") if _BYTE_UNIT in source.text and has_byte_unit() else ()
+    return (*source.options, *device.workaround("option"), *joined, *units)
 
 
+_BYTE_UNIT = "#ifdef SMR_BYTE_TILES"
+"""How products of bytes begin that a processor's matrix unit may compute (codegen/contraction_panel.cl)."""
 _SHARED = "__local float smr_local["
 """How launches of several kernels declare the local memory that these part (codegen/composed.cl)."""
 

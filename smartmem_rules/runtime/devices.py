@@ -16,8 +16,8 @@ from smartmem_rules.language.blocks.keys import read
 from smartmem_rules.language.blocks.workarounds import Workaround
 from smartmem_rules.resources import rules_path
 from smartmem_rules.runtime.forks import note_opened, refuse_in_child
+from smartmem_rules.runtime.processor.unknown import name_processor
 from smartmem_rules.runtime.program_cache import keep_driver_cache
-from smartmem_rules.runtime.unknown_processor import name_processor
 
 if TYPE_CHECKING:  # the rule language is not needed to run a plan
     from smartmem_rules.rulebase.base import RuleBase

@@ -91,6 +91,7 @@ def _report(found: Simplified, options: Options, check: Check, seconds: float) -
         refused=found.refused,
         exact=options.exact,
         selection=found.selection,
+        stopped=found.stopped,
         check=check,
         seconds=seconds,
     )

@@ -18,7 +18,7 @@ from smartmem_rules.graph.model import GraphError
 from smartmem_rules.graph.weights import RECIPES, graph_tensors, is_external, location
 from smartmem_rules.runtime.feeds import Array, compare, random_feeds
 from smartmem_rules.runtime.reference import complete_file
-from smartmem_rules.simplification.encoding import INSIDE
+from smartmem_rules.simplification.encoding import INSIDE, is_inside
 from smartmem_rules.simplification.files import ONE_FILE
 from smartmem_rules.simplification.in_place import read_in_place
 from smartmem_rules.simplification.report import Check
@@ -91,8 +91,6 @@ class Checker:
             other = _Session(path)
             results = [other.run(feeds) for feeds, _ in self._runs]
             other.close()
-        except CheckError:
-            raise
         except Exception as error:
             reason = " ".join(str(error).split())
             raise DifferentError(f"ONNX Runtime does not run the simplified model: {reason}") from error
@@ -191,10 +189,11 @@ class _Session:
         options.enable_mem_pattern = False
         options.add_session_config_entry("session.disable_prepacking", "1")
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.add_session_config_entry(_FOLDER, str(path.parent))
         onnxruntime.set_seed(1)
         with TemporaryDirectory(prefix="smartmem-simplify-") as folder:
             try:
+                path = _without_links(path)
+                options.add_session_config_entry(_FOLDER, str(path.parent))
                 source = _referring(path) or complete_file(path, Path(folder))
                 self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
             except Exception as error:
@@ -210,6 +209,15 @@ class _Session:
         """Drop the weights now, and not when Python finds out that nobody needs them."""
         del self._session
         return_free_memory()
+
+
+def _without_links(path: Path) -> Path:
+    """The file itself where all weights are in there: ONNX Runtime follows no link that leaves the model's folder."""
+    if not path.is_symlink():
+        return path
+    model, _ = read_in_place(path)
+    outside = any(is_external(tensor) and not is_inside(tensor) for _, tensor in graph_tensors(model.graph))
+    return path if outside else path.resolve()
 
 
 def _referring(path: Path) -> bytes | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import onnx
 
@@ -19,13 +19,23 @@ from smartmem_rules.simplification.selecting import Selected
 FOLDED = "constant folding"
 MERGED = "common subexpressions"
 UNUSED = "unused"
+KNOWN_BRANCHES = "known branches"
 BY_DEFINITION = "by definition"
 
 
 def credits(
-    region: Region, selected: Selected, assembled: Assembled, base: RuleBase, verdicts: Mapping[str, str]
+    region: Region,
+    selected: Selected,
+    assembled: Assembled,
+    base: RuleBase,
+    verdicts: Mapping[str, str],
+    branches: Sequence[str],
 ) -> tuple[RuleUse, ...]:
-    """What each rule removed of a model, most first."""
+    """What each rule removed of a model, most first.
+
+    Args:
+        branches: the `If` nodes that gave way to the branch that is always taken.
+    """
     left = set(assembled.places.values())
     nodes = region.model.graph.node
     live = _live(region.model)
@@ -44,6 +54,8 @@ def credits(
             found = (rule for number in classes for rule in matched.get(number, ()))
             step = next(found, MERGED)
         removed[step].append(describe(node, place))
+    if branches:
+        removed[KNOWN_BRANCHES].extend(branches)
     uses = [_use(step, tuple(names), base, verdicts) for step, names in removed.items()]
     return tuple(sorted(uses, key=lambda use: (-len(use.removed), use.rule)))
 

@@ -30,7 +30,8 @@ class RuleUse:
     """What one rule, or a step that is no rule, removed.
 
     Attributes:
-        rule: its name, or `constant folding`, `common subexpressions`, `unused`.
+        rule: its name, or `constant folding`, `common subexpressions`, `known branches`,
+            `unused`.
         equation: its comment in the rule file.
         verdict: what verification says of it: `proved (...)`, `tested (...)`, or `by definition` for what is no rule.
         relaxes: what of floating-point arithmetic it does not keep.
@@ -71,6 +72,7 @@ class Report:
         kept: nodes that rules did not see, by reason.
         refused: rules that were left out, each with the reason.
         exact: whether only rules that keep every bit were used.
+        stopped: which bound ended the rules before they gave nothing new; None where none did.
         seconds: for all.
     """
 
@@ -86,6 +88,7 @@ class Report:
     refused: Mapping[str, str] = field(default_factory=dict)
     exact: bool
     selection: str = ""
+    stopped: str | None = None
     check: Check | None = None
     seconds: float
 
@@ -137,6 +140,8 @@ def text_of(report: Report) -> str:
     for reason, names in report.kept.items():
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         lines.append(f"{len(names):5} nodes kept as they are: {reason} ({shown})")
+    if report.stopped is not None:
+        lines.append(f"rules ended early, so that more may be possible: {report.stopped}")
     if not report.changed:
         lines.append(f"written unchanged: {report.reason}")
     return "\n".join(lines) + "\n"

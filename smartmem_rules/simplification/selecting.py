@@ -28,12 +28,14 @@ class Selected:
     Attributes:
         selection: which e-node of each class that it needs.
         status: of the selection, `optimal` or `feasible`.
+        stopped: which bound ended the rules before they gave nothing new; None where none did.
     """
 
     graph: Graph
     saturation: Saturation
     selection: Mapping[int, int]
     status: str
+    stopped: str | None
 
 
 def selected(graph: Graph, base: RuleBase, export: Export, opset: int, domains: Collection[str]) -> Selected:
@@ -56,4 +58,10 @@ def selected(graph: Graph, base: RuleBase, export: Export, opset: int, domains: 
     solution = solve(problem, SECONDS)
     selection = {number: choice.key for number, choice in solution.selection.items()}
     made = rebuild(saturation, graph, selection, roots)
-    return Selected(graph=made, saturation=saturation, selection=selection, status=solution.status)
+    return Selected(
+        graph=made,
+        saturation=saturation,
+        selection=selection,
+        status=solution.status,
+        stopped=saturation.stopped,
+    )

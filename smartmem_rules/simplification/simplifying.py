@@ -12,6 +12,7 @@ import onnx
 from onnx import numpy_helper
 
 from smartmem_rules.graph.constants import constant_node_value
+from smartmem_rules.graph.expansion.known_branches import with_known_branches
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, describe, opsets, sorted_nodes
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.pipeline import input_bounds, rules_of
@@ -22,12 +23,13 @@ from smartmem_rules.simplification.encoding import size_of_files
 from smartmem_rules.simplification.folding import too_large
 from smartmem_rules.simplification.in_place import Aside
 from smartmem_rules.simplification.options import Options, SimplifyError
-from smartmem_rules.simplification.region import Region, region_of
+from smartmem_rules.simplification.region import NothingToDo, Region, region_of
 from smartmem_rules.simplification.report import Counts, RuleUse, counts_of
 from smartmem_rules.simplification.selecting import selected
 from smartmem_rules.simplification.types import skeleton_of, types_of
 from smartmem_rules.simplification.verified import Verified, exact, verified
 from smartmem_rules.simplification.writing_back import written_back
+from smartmem_rules.tensor.primitives import Array
 
 EXPORT = "onnxruntime"
 """The `export` block that says what pays."""
@@ -51,6 +53,7 @@ class Simplified:
     kept: Mapping[str, tuple[str, ...]]
     refused: Mapping[str, str]
     selection: str
+    stopped: str | None
 
     @property
     def is_better(self) -> bool:
@@ -66,11 +69,16 @@ class Simplified:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What rules see of a model, and the rules."""
+    """What rules see of a model, and the rules.
+
+    Attributes:
+        branches: the `If` nodes in whose place the branch that is always taken stands.
+    """
 
     region: Region
     rules: Verified
     before: Counts
+    branches: tuple[str, ...]
 
     @property
     def bounds(self) -> Mapping[str, int]:
@@ -93,15 +101,45 @@ def seen_by_rules(model: onnx.ModelProto, folder: Path | None, options: Options)
     """
     before = counts_of(model, size_of_files(model))
     rules = _rules(options)
+    branches: list[str] = []
     ordered = _ordered(model)
-    constants = _constants(ordered)
-    skeleton = skeleton_of(ordered)
-    kept = _kept(ordered, rules, options)
+    while True:
+        constants = _constants(ordered)
+        kept = _kept(ordered, rules, options)
+        try:
+            region = _region(ordered, folder, rules, options, constants, kept)
+        except NothingToDo:
+            region = None
+        known = {**_conditions(ordered, constants), **({} if region is None else region.graph.known)}
+        inlined = with_known_branches(ordered, known, kept)
+        if inlined is None:
+            break
+        branches += [describe(ordered.graph.node[place], place) for place in inlined.places]
+        ordered = _ordered(inlined.model)
+    if region is None:
+        raise NothingToDo("no rule covers any node of the model")
+    return Seen(region=region, rules=rules, before=before, branches=tuple(branches))
+
+
+def _region(
+    model: onnx.ModelProto,
+    folder: Path | None,
+    rules: Verified,
+    options: Options,
+    constants: Mapping[str, onnx.TensorProto],
+    kept: Mapping[int, str],
+) -> Region:
+    """What rules cover of a model whose nodes are in topological order."""
     most = options.fold_limit
-    types = types_of(skeleton)
-    large, small = too_large(ordered, types, constants, most)
-    region = region_of(ordered, rules.base, {**large, **kept}, options.limits, constants, types, folder, small, most)
-    return Seen(region=region, rules=rules, before=before)
+    types = types_of(skeleton_of(model))
+    large, small = too_large(model, types, constants, most)
+    return region_of(model, rules.base, {**large, **kept}, options.limits, constants, types, folder, small, most)
+
+
+def _conditions(model: onnx.ModelProto, constants: Mapping[str, onnx.TensorProto]) -> dict[str, Array]:
+    """The constants that `If` nodes read."""
+    names = {node.input[0] for node in model.graph.node if node.op_type == "If"}
+    return {name: numpy_helper.to_array(constants[name]) for name in names & constants.keys()}
 
 
 def simplified(seen: Seen, options: Options, aside: Aside | None = None) -> Simplified:
@@ -120,7 +158,7 @@ def simplified(seen: Seen, options: Options, aside: Aside | None = None) -> Simp
     opset = opset_of(region.model)
     chosen = selected(region.graph, rules.base, rules.base.exports[EXPORT], opset, options.domains)
     made = assembled(region, chosen, opset)
-    uses = credits(region, chosen, made, rules.base, rules.verdicts)
+    uses = credits(region, chosen, made, rules.base, rules.verdicts, seen.branches)
     result = written_back(region, made, aside)
     new = [node for node in made.nodes if next(filter(None, node.output), "") not in made.places]
     return Simplified(
@@ -133,6 +171,7 @@ def simplified(seen: Seen, options: Options, aside: Aside | None = None) -> Simp
         kept=_by_reason(region),
         refused=rules.refused,
         selection=chosen.status,
+        stopped=chosen.stopped,
     )
 
 

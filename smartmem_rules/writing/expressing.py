@@ -27,6 +27,8 @@ IR_VERSION = 10
 _INT = onnx.defs.OpSchema.AttrType.INT
 _IN_A_LIST = frozenset({"TopK"})
 """Operators that take a known number as a list of one; others take it as a tensor without axes."""
+_BY_HAND = "NOTSET"
+"""The `auto_pad` with which `pads` counts; ONNX forbids `pads` beside any other (Conv-1)."""
 
 
 def express(graph: Graph, instances: Instances, opset: int) -> onnx.ModelProto:
@@ -194,7 +196,12 @@ def _node(node: Node, operator: ast.Operator, graph: Graph, opset: int, writer: 
 
 
 def _kept(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in attributes.items() if not (isinstance(value, list) and not value)}
+    derived = attributes.get("auto_pad", _BY_HAND) != _BY_HAND
+    return {
+        name: value
+        for name, value in attributes.items()
+        if not (isinstance(value, list) and not value) and not (derived and name == "pads")
+    }
 
 
 def _plain(value: Value, kind: str) -> Any:

@@ -14,6 +14,7 @@ import onnx
 import pytest
 from click.testing import CliRunner
 
+from smartmem_rules import optimize
 from smartmem_rules.cli import main
 from smartmem_rules.doctor import examination
 from smartmem_rules.doctor.examination import Examination, examine
@@ -22,9 +23,11 @@ from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.probe import Probe
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
+from smartmem_rules.runtime.processor.matrix_unit import has_byte_unit
 from smartmem_rules.runtime.selftest.report import Report
 from smartmem_rules.runtime.selftest.testing import asker_of, self_test
 from tests.emit.kernel_cases import CASES, KernelCase
+from tests.emit.test_byte_unit import product as byte_product
 from tests.plan.models import model, normal
 from tests.probes.asked import asking
 from tests.runtime.c.library import compiler, opencl_library, run
@@ -117,18 +120,30 @@ def test_the_program_shows_the_difference(name: str, tmp_path: Path) -> None:
         memory="image", device="adreno_740", templates="",
     )  # fmt: skip
     plan = asking(images if name == "tile_image" else CASES[name])
-    number = plan.probes[0].launches[0]
-    _, wrong, probe = faulty(plan, number)
-    source = plan.enqueues[number].source
-    written, kernel = write_reproduction(plan, probe, source, ["it differs */ here"], choose("auto"), tmp_path)
+    _, wrong, probe = faulty(plan, plan.probes[0].launches[0])
+    shows_the_difference(plan, probe, wrong, tmp_path)
+
+
+@pytest.mark.skipif(not has_byte_unit(), reason="the processor has no matrix unit for bytes")
+def test_the_program_asks_for_the_processor_s_matrix_unit(tmp_path: Path) -> None:
+    plan = optimize(byte_product((33, 128, 48), 7)[0], probes=True).plan
+    probe = plan.probes[0]
+    text = plan.enqueues[probe.launches[0]].source.text
+    shows_the_difference(plan, probe, text.replace("if (left_zero != 0)", "if (left_zero == 0)"), tmp_path)
+
+
+def shows_the_difference(plan: Plan, probe: Probe, wrong: str, folder: Path) -> None:
+    """The program of a probe says that the plan's kernel is right, and that a wrong text in its place is wrong."""
+    source = plan.enqueues[probe.launches[0]].source
+    written, kernel = write_reproduction(plan, probe, source, ["it differs */ here"], choose("auto"), folder)
     warnings = ("-std=c11", "-Wall", "-Wextra", "-Werror")
-    run(compiler(), *warnings, "-o", tmp_path / "program", written, "-ldl", "-lm")
-    run(compiler(), *warnings, "-Dmain=reproduction", "-fPIC", "-shared", "-o", tmp_path / "lib.so", written, "-lm")
+    run(compiler(), *warnings, "-o", folder / "program", written, "-ldl", "-lm")
+    run(compiler(), *warnings, "-Dmain=reproduction", "-fPIC", "-shared", "-o", folder / "lib.so", written, "-lm")
     environment = {**os.environ, "OPENCL_LIBRARY": opencl_library() or "libOpenCL.so.1"}
     for text, code in ((source.text, 0), (wrong, 1)):
         kernel.write_text(text)
-        command = [sys.executable, "-c", CALLED, str(tmp_path / "lib.so")]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-c", CALLED, str(folder / "lib.so")]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stdout + done.stderr
         assert done.stdout.splitlines()[-1] == ("wrong" if code else "right")
 

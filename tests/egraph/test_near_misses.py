@@ -51,20 +51,27 @@ PER_PLACE = (
     "shape(s{0}) == [extent({0}, {1})] and wrap(p, rank({0})) == wrap({1}, rank({0}))) and shape(z{0}) == shape(s{0})"
 )
 BIAS = (
-    '((dtype({0}) == "int32" and rank({0}) == 1 and (constant(s{0}) and dtype(s{0}) == "float32" and '
+    '(((dtype({0}) == "int32" and rank({0}) == 1 and (constant(s{0}) and dtype(s{0}) == "float32" and '
     "all(*i < shape(s{0})) (s{0}[*i] >= 1e-12 and s{0}[*i] <= 1000000000000.0))) and shape(s{0}) == shape(s{2}) and "
+    "constant({0}) and all(*i < shape({0})) ({0}[*i] <= 2147000000 - 65025 * {3} and "
+    "{0}[*i] >= 65025 * {3} - 2147000000)) and "
     "(q == 0 or prod(shape(s{0})) == 1) and constant(z{0}) and all(*i < shape(z{0})) (z{0}[*i] == 0)) and "
     "all(*i < shape(s{0})) (abs(s{0}[*i] - value(s{1}) * s{2}[*i]) <= 1e-06 * s{0}[*i])"
 )
+WINDOW, DEPTH = "prod(shape(w)[1:])", "extent(b, if u == 0 then 0 else 1)"
+"""How many products a sum of a convolution, and of a product of matrices, has."""
 CRAFTED: dict[tuple[str, str], Spec] = {
     ("biased_convolution_of_integers", OUTPUT): {"zy": ()},
-    ("biased_convolution_of_integers", BIAS.format("b", "x", "w")): {"sb": random(5)},
+    ("biased_convolution_of_integers", BIAS.format("b", "x", "w", WINDOW)): {"b": np.full(5, 2**31 - 1, np.int32)},
     ("gemm_of_integers", OUTPUT): {"zy": ()},
-    ("gemm_of_integers", BIAS.format("c", "a", "b")): {"sc": random(6)},
+    ("gemm_of_integers", BIAS.format("c", "a", "b", DEPTH)): {"sc": random(6)},
     ("biased_convolution_of_integers", PER_PLACE.format("w", "0")): {"zw": (5,)},
     ("gemm_of_integers", PER_PLACE.format("b", "if u == 0 then 1 else 0")): {"zb": (6,)},
     ("biased_convolution_of_integers", PER_TENSOR.format("x")): {"zx": ()},
     ("gemm_of_integers", PER_TENSOR.format("a")): {"za": ()},
+    ("product_of_integers", "extent(b, rank(b) - 2) <= 33025"): {"a": (1, 33026), "b": (33026, 6)},
+    ("convolution_of_integers", f"{WINDOW} <= 33025"): {"x": (1, 33026, 1, 1), "w": (5, 33026, 1, 1)},
+    ("unbiased_gemm_of_integers", f"{DEPTH} <= 33025"): {"a": (1, 33026), "b": (33026, 6)},
     ("batch_normalization_as_scale_and_bias", "dtype(m) == dtype(x)"): {
         "m": random(3).astype(HALVES), "v": random(3).astype(HALVES),
     },

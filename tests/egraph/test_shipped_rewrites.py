@@ -145,6 +145,8 @@ SPECS: dict[str, dict[str, Any]] = {
     "relu_of_clip": {"a": -0.5, "b": 1.0},
     "clip_of_clip": {"a": -0.5, "b": 1.2, "c": -0.7, "d": 1.0},
     "double_not": {"dtype": "bool"},
+    "and_true": {"dtype": "bool", "c": np.ones(1, bool)},
+    "or_false": {"dtype": "bool", "c": np.zeros(1, bool)},
 }  # fmt: skip
 """What a rule needs besides tensors of shape X and constant numbers where its guards ask for constants."""
 

@@ -18,7 +18,7 @@ SWAP = """rewrite swap in reorder
     relaxes reassociation
     explores
 rewrite rounded in rounding
-    Floor(Ceil(x)) => Ceil(x)
+    Floor(Sign(x)) => Sign(x)
 ruleset reorder after algebra
 ruleset rounding after reorder
 """
@@ -71,7 +71,7 @@ def test_rule_sets_of_a_phase_run_together(tmp_path: Path) -> None:
     """A rule of each set takes part: the inner one has to come first, whose set is named last."""
     base = rules_of(tmp_path, SWAP)
     builder = Builder(base)
-    inner = builder.add("Floor", builder.add("Ceil", builder.input("x", (4,))))
+    inner = builder.add("Floor", builder.add("Sign", builder.input("x", (4,))))
     root = builder.add("Add", builder.add("Add", inner, builder.input("y", (4,))), builder.input("z", (4,)))
     graph = builder.finish(root)
     saturation = saturate(graph, base, [Phase(rulesets=("reorder", "rounding"))])

@@ -198,3 +198,28 @@ def test_an_image_is_not_quantized_again_for_every_window() -> None:
     model = made.model((1, 3, 128, 128), made.node("Conv", x, w, scale=0.05, pads=[1, 1, 1, 1], strides=[2, 2]))
     plan = smartmem_rules.optimize(model, device="pocl", disable=["one_after_another"])
     assert len(plan.kernels) == 2
+
+
+@pytest.mark.parametrize(("count", "bias"), [(40000, None), (64, 2**31 - 1), (64, -(2**31))])
+def test_sums_beyond_32_bits_stay_floats(count: int, bias: int | None) -> None:
+    made, scale = Quantized("uint8", np.random.default_rng(1)), float(2**24)
+    zero, step = made.constant("zero", np.uint8(128)), made.constant("step", np.float32(scale))
+    one, least = made.constant("one", np.float32(1)), made.constant("least", np.uint8(0))
+    sign = -1 if bias is not None and bias < 0 else 1
+    weights = np.full((count, 2), 255 if sign > 0 else 1, np.uint8)
+    factor = made.constant("w", weights), one, made.constant("wz", np.uint8(0 if sign > 0 else 255))
+    made.nodes += [helper.make_node("DequantizeLinear", ["x", one, least], ["a"])]
+    made.nodes += [helper.make_node("DequantizeLinear", factor, ["b"])]
+    operands = ["a", "b"]
+    if bias is not None:
+        given = made.constant("c", np.full(2, bias, np.int32)), one, made.constant("cz", np.int32(0))
+        made.nodes += [helper.make_node("DequantizeLinear", given, ["d"])]
+        operands.append("d")
+    made.nodes += [helper.make_node("Gemm" if bias is not None else "MatMul", operands, ["m"])]
+    made.nodes += [helper.make_node("QuantizeLinear", ["m", step, zero], ["y"])]
+    types = [helper.make_tensor_value_info(n, TensorProto.UINT8, s) for n, s in (("x", (1, count)), ("y", (1, 2)))]
+    graph = helper.make_graph(made.nodes, "long", types[:1], types[1:], made.constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    exact = count * 255 * (255 if sign > 0 else -254) + (bias or 0)
+    actual = smartmem_rules.optimize(model, device="pocl").run({"x": np.full((1, count), 255, np.uint8)})["y"]
+    np.testing.assert_array_equal(actual, np.full((1, 2), np.clip(round(exact / scale) + 128, 0, 255), np.uint8))

@@ -13,8 +13,8 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
     least_step,
     register_rows,
     register_step,
+    requests_ahead,
     rows_as_at_peak,
-    steps_ahead,
 )
 from smartmem_rules.plan.schedule.scheduler import candidates, on_device
 from tests.plan.programs import rules
@@ -54,21 +54,20 @@ def test_a_block_is_covered(block: int, columns: int) -> None:
 def test_the_blocks_of_rows_ask_for_every_line(seed: int) -> None:
     draw = random.Random(seed)
     k, columns, blocks = draw.choice((24, 49, 64, 96, 147, 768, 3072)), draw.choice(PANEL.columns), draw.randint(1, 40)
-    ahead = steps_ahead(PANEL, k, columns, blocks)
-    if not ahead:
-        return
+    schedule = replace(PANEL, request_steps=draw.choice((1, 8)))
+    ahead, lines = requests_ahead(schedule, k, columns, blocks)
     assert k % ahead == 0
     # as codegen/register_block.cl counts them
-    turns = -(-ahead * columns // LINE_FLOATS)
-    asked = {block % turns * (k // ahead) + part for block in range(blocks) for part in range(k // ahead)}
-    lines = -(-k * columns // LINE_FLOATS)
-    assert asked >= set(range(lines)), f"seed {seed}: {k} x {columns}, {blocks} blocks, every {ahead} steps"
+    parts, each = -(-ahead * columns // (LINE_FLOATS * lines)), k // ahead * lines
+    asked = {block % parts * each + line for block in range(blocks) for line in range(each)}
+    needed = set(range(-(-k * columns // LINE_FLOATS)))
+    assert asked >= needed, f"seed {seed}: {k} x {columns}, {blocks} blocks, {lines} lines every {ahead} steps"
 
 
-def test_without_blocks_to_share_the_lines_nothing_is_asked_for() -> None:
-    assert steps_ahead(PANEL, 768, 16, 1) == 0
-    assert steps_ahead(PANEL, 7 * 11, 16, 6) == 0
-    assert steps_ahead(PANEL, 768, 16, 1000) == 0
+def test_weights_that_very_many_rows_share_are_not_asked_for() -> None:
+    assert requests_ahead(PANEL, 768, 32, 1) == (1, 2)
+    assert requests_ahead(PANEL, 768, 32, 1000) == (0, 0)
+    assert requests_ahead(replace(PANEL, request_steps=0), 768, 32, 1) == (0, 0)
 
 
 def test_no_work_item_keeps_more_to_itself_than_the_device_has_room_for() -> None:

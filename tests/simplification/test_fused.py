@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 
 import smartmem_rules as sm
+from smartmem_rules.graph.loading import load_model
+from smartmem_rules.simplification.options import Options
+from smartmem_rules.simplification.simplifying import seen_by_rules, simplified
 from tests.simplification.models import drawn, kinds, model
 from tests.simplification.test_simplify import node
 
+MODELS = Path(__file__).parents[2] / "examples" / "models"
 GELU = ["Div", "Erf", "Add", "Mul", "Mul"]
 CONSTANTS = {
     "root": np.float32(1.4142135),
@@ -50,6 +56,15 @@ def test_the_nodes_of_an_operator_that_the_opset_lacks_stay(tmp_path_factory: py
     np.testing.assert_array_equal(onnx.numpy_helper.to_array(made.graph.initializer[-1]), CONSTANTS["w"])
     path = str(tmp_path_factory.mktemp("fused") / "optimized.onnx")
     assert "Gelu" in kernels(made, path)
+
+
+def test_a_model_of_thousands_of_views_leaves_room_for_what_follows_them() -> None:
+    options = Options()
+    given, folder = load_model(MODELS / "cswin_tiny.onnx")
+    found = simplified(seen_by_rules(given, folder, options), options)
+    assert found.stopped is None
+    assert found.after.kinds["Erf"] == found.after.kinds["Div"] == 25
+    assert found.after.nodes <= 1800
 
 
 def test_an_operator_of_the_opset_is_written() -> None:

@@ -97,6 +97,17 @@ def test_a_model_may_take_its_own_place(tmp_path: Path) -> None:
     assert compare(run(str(path), feeds)[0], expected)[0] < 1e-5
 
 
+def test_a_link_to_a_model_in_another_folder_is_followed(tmp_path: Path) -> None:
+    for name in ("cache", "models"):
+        (tmp_path / name).mkdir()
+    source, link = with_weights(tmp_path / "cache"), tmp_path / "models" / "model.onnx"
+    link.symlink_to(source)
+    report = simplify_file(link, tmp_path / "out.onnx", Options())
+    assert report.changed
+    simplify_file(source, tmp_path / "other.onnx", Options())
+    assert (tmp_path / "out.onnx").read_bytes() == (tmp_path / "other.onnx").read_bytes()
+
+
 def test_another_order_of_fields_is_parsed(tmp_path: Path) -> None:
     path = with_weights(tmp_path)
     given = onnx.load(path)

@@ -77,6 +77,18 @@ def test_a_model_that_is_as_simple_as_can_be_is_written_unchanged(tmp_path: Path
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.onnx", "out.onnx"]
 
 
+@pytest.mark.parametrize("padding", ["SAME_UPPER", "SAME_LOWER", "VALID"])
+def test_a_convolution_that_pads_by_itself_is_written_without_pads(padding: str) -> None:
+    nodes = [node("Mul", "x k", "a"), node("Conv", "a w b", "y", auto_pad=padding, strides=[2])]
+    constants = {"k": drawn([3, 1], 1), "w": drawn([4, 3, 2], 2), "b": drawn([4], 3)}
+    given = model(nodes, {"x": [2, 3, 7]}, ["y"], constants)
+    made, report = simplify_model(given, Options())
+    assert report.reason == ""
+    assert kinds(made) == ["Conv"]
+    feeds = {"x": drawn([2, 3, 7])}
+    np.testing.assert_allclose(run(made, feeds)[0], run(given, feeds)[0], rtol=1e-4, atol=1e-5)
+
+
 def test_a_kept_node_and_a_switched_off_rule_stay() -> None:
     nodes = [node("Relu", "x", "a", name="one"), node("Relu", "a", "b", name="two"), node("Neg", "b", "y", name="n")]
     given = model(nodes, {"x": [4]}, ["y"])
@@ -92,6 +104,13 @@ def test_only_rules_that_keep_every_bit_where_that_is_asked_for() -> None:
     given = model(nodes, {"x": [4]}, ["y"], {"a": drawn([4]), "b": drawn([4], 1)})
     assert kinds(sm.simplify(given)) == ["Mul", "Relu"]
     assert kinds(sm.simplify(given, exact=True)) == ["Mul", "Mul", "Relu"]
+
+
+def test_the_scale_of_a_normalization_stays_apart_where_every_bit_counts() -> None:
+    nodes = [node("LayerNormalization", "x one", "n", axis=-1), node("Mul", "n s", "y")]
+    given = model(nodes, {"x": [3, 4]}, ["y"], {"one": np.ones(4, np.float32), "s": drawn([4])})
+    assert kinds(sm.simplify(given)) == ["LayerNormalization"]
+    assert sm.simplify(given, exact=True) == given
 
 
 def test_pairs_of_quantization_stay_and_weights_stay_packed() -> None:
@@ -119,7 +138,8 @@ def test_bodies_sequences_strings_and_unknown_domains_are_barriers() -> None:
     nodes = [
         node("Neg", "x", "n"),
         node("Neg", "n", "a"),
-        node("Constant", "", "condition", value=onnx.numpy_helper.from_array(np.array(True))),
+        node("ReduceMax", "x", "most", keepdims=0),
+        node("Cast", "most", "condition", to=onnx.TensorProto.BOOL),
         helper.make_node("If", ["condition"], ["b"], then_branch=body, else_branch=other),
         node("SequenceConstruct", "b a", "sequence"),
         node("Constant", "", "zero", value=onnx.numpy_helper.from_array(np.array(0))),
@@ -136,6 +156,51 @@ def test_bodies_sequences_strings_and_unknown_domains_are_barriers() -> None:
     assert "Neg" not in kinds(made)
     assert {"If", "SequenceConstruct", "SequenceAt"} <= set(kinds(made))
     assert any("body" in reason for reason in report.kept)
+
+
+def branch(nodes: list[onnx.NodeProto], output: str, constants: dict[str, np.ndarray] | None = None) -> onnx.GraphProto:
+    tensors = [onnx.numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
+    return helper.make_graph(nodes, "branch", [], [helper.make_empty_tensor_value_info(output)], tensors)
+
+
+def test_the_branch_that_is_always_taken_stands_in_place_of_the_choice() -> None:
+    """The condition is computed from a shape, as exporters write `squeeze`; names of branches are those of others."""
+    inner = node("If", "yes", "i", then_branch=branch([node("Sin", "k", "t")], "t"),
+                 else_branch=branch([node("Cos", "k", "t")], "t"), name="inside")  # fmt: skip
+    taken = branch([node("Mul", "x two", "k"), inner, node("Add", "i k", "sum")], "sum", {"two": np.float32([2])})
+    others = branch([node("Abs", "x", "k")], "k")
+    same = branch([node("Identity", "x", "k")], "k")
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s place", "extent", axis=0),
+        node("Equal", "extent one", "is_one"),
+        node("If", "is_one", "a", then_branch=others, else_branch=taken, name="first"),
+        node("If", "yes", "b", then_branch=same, else_branch=others, name="second"),
+        node("Relu", "a", "k"),
+        node("Sub", "k b", "y"),
+    ]
+    constants = {"place": np.int64(0), "one": np.int64(1), "yes": np.array([True])}
+    given = model(nodes, {"x": [3, 4]}, ["y"], constants)
+    made, report = simplify_model(given, Options())
+    onnx.checker.check_model(made)
+    assert kinds(made) == ["Mul", "Sin", "Add", "Relu", "Sub"]
+    feeds = {"x": drawn([3, 4])}
+    np.testing.assert_array_equal(run(made, feeds)[0], run(given, feeds)[0])
+    removed = {use.rule: use.removed for use in report.rules}
+    assert removed["known branches"] == ("If 'first'", "If 'second'", "If 'inside'")
+    assert "If" in kinds(sm.simplify(given, keep=["first"]))
+
+
+def test_a_choice_of_the_caller_stays() -> None:
+    nodes = [
+        node("Relu", "x", "a"),
+        node("Relu", "a", "r"),
+        node("ReduceMax", "r", "most", keepdims=0),
+        node("Cast", "most", "any", to=onnx.TensorProto.BOOL),
+        node("If", "any", "y", then_branch=branch([node("Abs", "r", "t")], "t"),
+             else_branch=branch([node("Neg", "r", "t")], "t")),
+    ]  # fmt: skip
+    assert kinds(sm.simplify(model(nodes, {"x": [3]}, ["y"]))) == ["Relu", "ReduceMax", "Cast", "If"]
 
 
 def test_a_constant_that_would_blow_up_the_file_is_not_computed() -> None:
@@ -202,7 +267,12 @@ def test_fused_forms_of_other_domains_come_only_when_they_are_asked_for() -> Non
     assert kinds(sm.simplify(given)) == ["Sigmoid", "Mul", "Relu"]
 
 
-def test_a_wrong_result_is_never_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("operator", "reason"), [("Abs", "the relative error is"), ("Nothing", "does not load")], ids=["differs", "fails"]
+)
+def test_a_wrong_result_is_never_taken(
+    operator: str, reason: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     given = model([node("Relu", "x", "a"), node("Relu", "a", "y")], {"x": [4]}, ["y"])
     source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
     onnx.save(given, source)
@@ -210,13 +280,13 @@ def test_a_wrong_result_is_never_taken(monkeypatch: pytest.MonkeyPatch, tmp_path
 
     def wrong(*arguments: object) -> object:
         found = right(*arguments)  # type: ignore[arg-type]
-        found.model.graph.node[0].op_type = "Abs"
+        found.model.graph.node[0].op_type = operator
         return found
 
     monkeypatch.setattr(module, "simplified", wrong)
     report = simplify_file(source, target, Options())
     assert report.differed
-    assert "the relative error is" in report.reason
+    assert reason in report.reason
     assert target.read_bytes() == source.read_bytes()
 
 

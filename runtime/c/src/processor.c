@@ -1,16 +1,28 @@
+#define _GNU_SOURCE
 #include "processor.h"
 
-#include <stdbool.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
-enum { RECORD_BYTES = 2048, MOST_PARTS = 4096 };
+enum { RECORD_BYTES = 2048, MOST_PARTS = 4096, FLAGS_BYTES = 16384 };
 
 /* The flags of /proc/cpuinfo that each level of x86-64 instructions adds to the one below it (x86-64 psABI, 3.1.1). */
 static const char *const V2[] = {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3", NULL};
 static const char *const V3[] = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave", NULL};
 static const char *const V4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", NULL};
+
+#if defined(__linux__) && defined(__x86_64__)
+/* ARCH_REQ_XCOMP_PERM, and the state that it is asked for (https://docs.kernel.org/arch/x86/xstate.html). */
+enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+static const char *const BYTE_UNIT[] = {"amx_tile", "amx_int8", NULL};
+#endif
+static bool byte_unit;
 
 typedef struct part {
     uintptr_t start, end;
@@ -37,21 +49,40 @@ static bool has_all(const char *flags, const char *const *wanted) {
     return true;
 }
 
-static const char *level(void) {
-    static char line[16384];
+/* Reads the flags of the first processor; false where the system does not list them. */
+static bool read_flags(char *line, int bytes) {
     FILE *file = fopen("/proc/cpuinfo", "re");
     bool found = false;
-    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+    while (file != NULL && !found && fgets(line, bytes, file) != NULL)
         found = strncmp(line, "flags", 5) == 0;
     if (file != NULL)
         fclose(file);
-    if (!found)
+    return found;
+}
+
+static const char *level(void) {
+    char flags[FLAGS_BYTES];
+    if (!read_flags(flags, sizeof flags))
         return NULL;
-    if (!has_all(line, V2))
+    if (!has_all(flags, V2))
         return "x86-64";
-    if (!has_all(line, V3))
+    if (!has_all(flags, V3))
         return "x86-64-v2";
-    return has_all(line, V4) ? "x86-64-v4" : "x86-64-v3";
+    return has_all(flags, V4) ? "x86-64-v4" : "x86-64-v3";
+}
+
+static void ask_for_byte_unit(void) {
+#if defined(__linux__) && defined(__x86_64__)
+    char flags[FLAGS_BYTES];
+    byte_unit = read_flags(flags, sizeof flags) && has_all(flags, BYTE_UNIT) &&
+                syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+#endif
+}
+
+bool processor_has_byte_unit(void) {
+    static pthread_once_t asked = PTHREAD_ONCE_INIT;
+    pthread_once(&asked, ask_for_byte_unit);
+    return byte_unit;
 }
 
 static bool read_map(memory_map *map) {

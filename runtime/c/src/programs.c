@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cache.h"
+#include "processor.h"
 #include "ptx_target.h"
 
 enum { TEXTS_ON_CPU = 32, TEXTS_ELSEWHERE = 4, COMPILE_THREADS = 8, LOG_LINES = 30 };
@@ -18,6 +19,8 @@ static const char PART[] = "#pragma OPENCL FP_CONTRACT DEFAULT\n#define %s %s_%u
 static const char PRELUDE_END[] = "\n#endif // SMR_PRELUDE\n";
 /* How launches of several kernels declare the local memory that these part (codegen/composed.cl). */
 static const char SHARED[] = "__local float smr_local[";
+/* How products of bytes begin that a processor's matrix unit may compute (codegen/contraction_panel.cl). */
+static const char BYTE_UNIT[] = "#ifdef SMR_BYTE_TILES";
 
 /* The option by which a compiler leaves out what it may do wrong (OpenCL 3.0 API, 5.8.6.4). */
 static const char UNOPTIMIZED[] = "-cl-opt-disable";
@@ -65,6 +68,8 @@ static smartmem_status take_options(built_text *text, const build_order *order, 
     good = good && append_options(text, order, "option");
     if (strstr(source, SHARED) != NULL)
         good = good && append_options(text, order, "option_of_joined");
+    if (strstr(source, BYTE_UNIT) != NULL && processor_has_byte_unit())
+        good = good && append_options(text, order, "option_of_byte_unit");
     return good ? SMARTMEM_OK : no_memory();
 }
 

@@ -18,7 +18,7 @@ PLAIN = {
     "and": "({0} && {1})", "or": "({0} || {1})", "not": "(!{0})", "select": "({0} ? {1} : {2})",
     "isnan": "(isnan({0}) != 0)", "isinf": "(isinf({0}) != 0)",
 }  # fmt: skip
-PRELUDE = frozenset(["exp", "erf", "sigmoid", "tanh", "recip", "sign", "sin", "cos", "tan"])
+PRELUDE = frozenset(["exp", "erf", "sigmoid", "tanh", "recip", "sign", "sin", "cos", "tan", "fma"])
 """Functions of floats that the prelude defines for each width."""
 NARROW = {"int8": "char", "int16": "short", "uint8": "uchar", "uint16": "ushort"}
 """The C types of integers that are computed in int."""
@@ -193,7 +193,7 @@ def _bits(function: str, arguments: list[str], dtype: str) -> str:
 
 def _float_function(function: str, arguments: list[str], width: int) -> str:
     if function in PRELUDE:
-        return f"smr_{function}{width}({arguments[0]})"
+        return f"smr_{function}{width}({', '.join(arguments)})"
     match function:
         case "mod":
             return f"smr_mod({arguments[0]}, {arguments[1]})"

@@ -64,6 +64,10 @@ class Columns:
         return self.panel.schedule.ahead if self.space and self.words is None else 0
 
     @property
+    def ahead_lines(self) -> int:
+        return self.panel.schedule.ahead_lines
+
+    @property
     def bytes_space(self) -> str:
         """The address space of a factor of bytes."""
         return self.space

@@ -28,6 +28,9 @@ from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
+TILE_LANES, TILE_COLUMNS = 16, (16, 32, 48, 64)
+"""Of the panels of bytes that a matrix unit of a processor takes (`smr_byte_tiles` of codegen/prelude.cl)."""
+
 
 class Panel:
     def __init__(self, launch: Single, target: Target, tensors: Mapping[str, Stored]) -> None:
@@ -49,6 +52,7 @@ class Panel:
         self.left_factor = byte_factor(self.contraction.a, self.contraction.k) if self.contraction.of_bytes else None
         # of rows of bytes in memory: whether they have a sign, and how many fill the last word in part
         self._flips, self._rest = False, 0
+        self._stride: int | None = None  # elements from one row of the left factor to the next
         self.batch = Var("batch", math.prod(v.extent for v in self.contraction.batch))
         self.row = Var("row", self.m_count)
 
@@ -101,8 +105,17 @@ class Panel:
             sum_type=self.sum_type,
             flip=self._flips,
             rest=self._rest,
+            row_bytes=self._row_bytes(),
             **names,
         )
+
+    def _row_bytes(self) -> int | None:
+        """Bytes from one row of the left factor to the next where matrix units of processors can take its rows."""
+        least = self.text.byte_unit_words
+        deep = least and not is_symbolic(self.k_count) and self.right_rows >= least
+        fits = self.lanes == TILE_LANES and self.schedule.columns in TILE_COLUMNS
+        plain = self.contraction.of_bytes and not self._flips and not self._rest
+        return self._stride if plain and deep and fits else None
 
     def columns(self) -> list[Columns]:
         """The right factors, each with its stores and the number of its first tile."""
@@ -183,6 +196,7 @@ class Panel:
             self.emission.over(k, here, element)
             if size != k_count:
                 writer.line(f"for (int k = {k_count}; k < {size}; ++k) {panel}[{name} * {size} + k] = 0;")
+        self._stride = size
         return "", f"{panel} + (ROW) * {size}"
 
     def _zero_of_rows(self, left: ByteFactor, space: str, pointer: str, sums: bool) -> None:
@@ -221,6 +235,7 @@ class Panel:
         expressions = self.emission.expressions
         expressions.bind_name(row, "(first_row + ROW)")
         as_bytes = f"({access.space}const uchar*)" if access.stored.storage == "int8" else ""
+        self._stride = _stride(start, row)
         return access.space, f"{as_bytes}{access.parameter} + {expressions.index(start)}"
 
     # --- the scores of an attention ---
@@ -257,7 +272,8 @@ class Panel:
             rows=self.schedule.rows, block_rows=self.schedule.block_rows, tail=self.schedule.tail,
             columns=columns, lanes=self.lanes, tiles=tiles, k=k_count, padded=padded,
             left_space=left[0], left_pointer=left[1], right_space=right[0], right_pointer=right[1],
-            ahead=self.schedule.ahead if right[0] and words is None else 0, block=product_block(k_count), words=words,
+            ahead=self.schedule.ahead if right[0] and words is None else 0,
+            ahead_lines=self.schedule.ahead_lines, block=product_block(k_count), words=words,
         )  # fmt: skip
         for line in text.splitlines():
             self.emission.writer.line(line)
@@ -312,6 +328,13 @@ def _stored_byte(panel: str, value: Value, dtype: str, expressions: Expressions,
     start = expressions.index(add(place, scale(variable(lane), -1)))
     vector = expressions.spread(value, dtype, lane.extent)
     return f"*(smr_uchar{lane.extent}*)({panel} + {start}) = convert_uchar{lane.extent}({vector}{flipped});"
+
+
+def _stride(start: Index, row: Var) -> int | None:
+    """By how much the place grows from one row to the next; None where that hangs on the row."""
+    steps = [step for atom, step in start.terms if atom == row]
+    others = any(atom != row and row in atom.variables for atom, _ in start.terms)
+    return steps[0] if steps and not others and not is_symbolic(steps[0]) else None
 
 
 def _position(axes: tuple[Var, ...], at: Mapping[Var, Index]) -> Index:

@@ -242,6 +242,7 @@ class TextChoices:
     window_loads: float = real("windows are computed together where they load at most this part of single ones", 0.6)
     window_steps: int = whole("steps of a window's outer axes that are unrolled", 3)
     short_sums: int = whole("K steps up to which the epilogues of a register tile's rows are unrolled", 32)
+    byte_unit_words: int = whole("words of a row of bytes from which on a processor's matrix unit is used; 0: never", 0)
     term_operations: int = whole("operations from which on a term that two reductions share is kept", 2)
     term_length: int = whole("longest row of such terms", 16384)
 

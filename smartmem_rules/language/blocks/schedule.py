@@ -75,7 +75,9 @@ class RegisterTiles(Schedule):
     step_overhead: float = real("what a step of the reduction costs besides, in products of a vector", 0.0)
     product_latency: float = real("from one product to the next of the same sum, in products of a vector", 0.0)
     load_cost: float = real("what loading a vector or repeating an element costs, in products of a vector", 0.0)
-    request_steps: int = whole("most steps of the reduction for one prefetch of a line of the next tile of weights", 0)
+    request_steps: int = whole("most steps of the reduction for one prefetch of the next tile of weights; 0: none", 0)
+    request_rows: int = whole("rows from which on the next tile of weights is prefetched", 1)
+    request_blocks: int = whole("register tiles of rows over a tile of weights, above which none is prefetched", 64)
     lanes: int = 8
     register_count: int = 16
     width: int = 8

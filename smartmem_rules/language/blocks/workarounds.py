@@ -17,6 +17,8 @@ EFFECTS = {
     " OTHER` does nothing where the user has set OTHER",
     "option": "an option of the OpenCL compiler for every kernel",
     "option_of_joined": "an option for launches that join kernels which share local memory",
+    "option_of_byte_unit": "an option for kernels of products of bytes, where the processor has a matrix unit for them"
+    " (AMX) that the process may use",
     "compile_threads": "how many programs are compiled at once",
     "driver_keeps_programs": "compiled programs are left to the driver's own cache",
     "shares_programs": "plans share an OpenCL context, and each program that another plan in use has built",

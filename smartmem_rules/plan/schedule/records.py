@@ -81,7 +81,8 @@ class PanelSchedule(KernelSchedule):
         block_rows: rows of a work-item.
         tiles_per_block: tiles of columns of a work-item.
         tail: rows of a full block that a register tile of their own takes.
-        ahead: steps of the reduction for one prefetch of a line of the next tile of a packed right factor; 0 for none.
+        ahead: steps of the reduction for each prefetch of lines of the next tile of a packed right factor; 0 for none.
+        ahead_lines: lines of a prefetch.
         window_rows: neighbouring rows whose windows are computed together.
         packed: the right factors that were packed before, None for one that the kernel packs.
     """
@@ -92,6 +93,7 @@ class PanelSchedule(KernelSchedule):
     tiles_per_block: int
     tail: int
     ahead: int
+    ahead_lines: int
     window_rows: int
     packed: tuple[PackedPanel | None, ...]
 

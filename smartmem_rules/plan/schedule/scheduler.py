@@ -240,6 +240,7 @@ class Scheduler:
 
     def _panel(self, kernel: Kernel, c: Contraction, form: PanelForm, constant: bool) -> Kernel:
         problem, sizes = form.problem, form.sizes
+        ahead, ahead_lines = problem.ahead(sizes)
         factors, columns = right_factors(kernel), sizes.columns
         packed = [self._packed(n, b, c, columns) for n, b in factors] if constant else [None]
         schedule = PanelSchedule(
@@ -250,7 +251,8 @@ class Scheduler:
             block_rows=sizes.block_rows,
             tiles_per_block=sizes.tiles_per_block,
             tail=problem.tail(sizes),
-            ahead=problem.ahead(sizes),
+            ahead=ahead,
+            ahead_lines=ahead_lines,
             window_rows=form.schedule.window_rows,
             packed=tuple(packed),
         )
@@ -266,6 +268,7 @@ class Scheduler:
 
     def _transformed(self, kernel: Kernel, form: WinogradForm) -> Kernel:
         problem, sizes = form.problem, form.sizes
+        ahead, ahead_lines = problem.ahead(sizes)
         factors, windows, transform = right_factors(kernel), problem.windows, problem.transform
         packed = [self.packer.transformed(n, b, problem, sizes.columns) for n, b in factors]
         schedule = WinogradSchedule(
@@ -276,7 +279,8 @@ class Scheduler:
             block_rows=sizes.block_rows,
             tiles_per_block=sizes.tiles_per_block,
             tail=problem.tail(sizes),
-            ahead=problem.ahead(sizes),
+            ahead=ahead,
+            ahead_lines=ahead_lines,
             window_rows=1,
             packed=tuple(packed),
             outputs=sizes.outputs,

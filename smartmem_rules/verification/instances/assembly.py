@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +14,22 @@ from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, run_time_arguments
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
-from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.verification.instances.attributes import AttributeDraws
-from smartmem_rules.verification.instances.case import DTYPES, Case, Choices, NoInstance, representable
+from smartmem_rules.verification.instances.case import Case, Choices, NoInstance
 from smartmem_rules.verification.instances.constants import choose_constants, choose_elements
-from smartmem_rules.verification.instances.draws import (
-    Extents,
-    Shape,
-    bind_extents,
-    divisible_extents,
-    dtypes_of,
-)
+from smartmem_rules.verification.instances.draws import Extents
 from smartmem_rules.verification.instances.guard_scope import Seen, complete_scope
+from smartmem_rules.verification.instances.leaf_draws import LeafDraws
+from smartmem_rules.verification.instances.requirements import Drawn
 from smartmem_rules.verification.instances.roles import operator_roles
-from smartmem_rules.verification.instances.signature import Operands, Signature, names_an_axis_twice, signatures
+from smartmem_rules.verification.instances.signature import (
+    Operands,
+    Signature,
+    Wanted,
+    names_an_axis_twice,
+    possible,
+    signatures,
+)
 from smartmem_rules.verification.semantics.terms import (
     Application,
     Leaf,
@@ -65,9 +67,9 @@ class Assembly:
         self.slots: dict[str, set[str]] = {}
         self.scope = Scope(self.values, {}, search.instances.base.functions, {})
 
-    def choose(self, slot: str, draw: Any) -> Any:
-        """The chosen value of a slot, drawn where there is none."""
-        if slot not in self.choices:
+    def choose(self, slot: str, draw: Callable[[], Any], fits: Callable[[Any], bool] | None = None) -> Any:
+        """The chosen value of a slot, drawn where there is none or one that does not fit."""
+        if slot not in self.choices or (fits is not None and not fits(self.choices[slot])):
             self.choices[slot] = draw()
         return self.choices[slot]
 
@@ -84,7 +86,7 @@ class Assembly:
         self.search.built.add(dtype)
         constants, uniform = choose_constants(self.leaves, self.search.hints, self.choose, self.random)
         given = choose_elements(
-            {name: self.leaves[name] for name in constants}, uniform, self.search.rule.guards, self.search.hints,
+            {name: self.leaves[name] for name in constants}, uniform, self.search.elements, self.search.hints,
             lambda: self._partial_scope({}, self.values, uniform), self.choose, self.random, self.search.aims,
         )  # fmt: skip
         self._complete_scope(constants, uniform, left.type.dtype)
@@ -126,14 +128,14 @@ class Assembly:
 
     # --- the left side ---
 
-    def _term(self, pattern: ast.Pattern, path: str, dtype: str, wanted: Shape | None = None) -> Term | None:
+    def _term(self, pattern: ast.Pattern, path: str, dtype: str, wanted: Wanted | None = None) -> Term | None:
         assert isinstance(pattern, ast.PatternOperator)
         arguments = run_time_arguments(pattern)
         operands: dict[int, Term | None] = {}
         for place, argument in enumerate(arguments):
             if isinstance(argument, ast.PatternOperator):
-                shape = self._shape_wanted(pattern, path, place, operands, wanted)
-                operands[place] = self._term(argument, f"{path}.{place}", dtype, shape)
+                inner = self._wanted(pattern, path, place, operands, wanted)
+                operands[place] = self._term(argument, f"{path}.{place}", dtype, inner)
             elif is_absent(argument):
                 operands[place] = None
             elif isinstance(argument, ast.PatternVariable) and argument.name in self.leaves:
@@ -147,19 +149,20 @@ class Assembly:
             count += self.choose(f"members:{pattern.variadic}", lambda: self.random.choice((1, 2, 3)))
         return self._apply(pattern, path, dtype, operands, count, wanted)
 
-    def _shape_wanted(
-        self, pattern: ast.PatternOperator, path: str, place: int, operands: Operands, wanted: Shape | None
-    ) -> Shape | None:
-        """The only shape that an operand may have beside those before it, where instances are hard to find."""
+    def _wanted(
+        self, pattern: ast.PatternOperator, path: str, place: int, operands: Operands, outer: Wanted | None
+    ) -> Wanted | None:
+        """What is wanted of an operand beside those before it, where instances are hard to find."""
         if not self.search.aims or pattern.variadic is not None:
             return None
-        signature = self._signature(pattern, path, len(run_time_arguments(pattern)))
-        return signature.only_shape(place, signature.known(operands, wanted))
+        return self._signature(pattern, path, len(run_time_arguments(pattern))).wants(place, operands, outer)
 
     def _signature(self, pattern: ast.PatternOperator, path: str, count: int) -> Signature:
-        overloads = self.search.instances.base.operators.get(pattern.operator, ())
-        found = signatures(overloads, pattern.operator, count)
-        number: int = self.choose(f"overload:{path}", lambda: self.random.randrange(len(found)))
+        operators = self.search.instances.base.operators
+        found = signatures(operators.get(pattern.operator, ()), pattern.operator, count)
+        number: int = self.choose(
+            f"overload:{path}", lambda: self.random.choice(possible(found, pattern, self.search.wishes, operators))
+        )
         return found[number % len(found)]
 
     def _apply(
@@ -169,28 +172,40 @@ class Assembly:
         dtype: str,
         operands: dict[int, Term | None],
         count: int,
-        wanted: Shape | None,
+        wanted: Wanted | None,
     ) -> Term:
         signature = self._signature(pattern, path, count)
         outputs = self._outputs(pattern, path, signature.overload)
         before = set(self.choices)
-        reason = ""
+        reason, again = "", False
         for attempt in range(LOCAL_TRIES):
+            again = again or attempt > LOCAL_TRIES // 2
             if attempt:
-                for slot in set(self.choices) - before:
-                    # which attributes are there stays: those that are easily wrong would hardly ever be
-                    if attempt > LOCAL_TRIES // 2 or not slot.startswith("present:"):
-                        del self.choices[slot]
-                if attempt > LOCAL_TRIES // 2:
-                    for slot in [
-                        s for s in before if s.startswith(("given:" + path, "present:" + path, "shape:#" + path))
-                    ]:
-                        self.choices.pop(slot, None)
+                self._forget(pattern, path, before, again)
             try:
                 return self._try(pattern, path, dtype, signature, dict(operands), outputs, wanted)
             except (Unsupported, DefinitionError) as refusal:
                 reason = str(refusal)
+                # where all was chosen before, the same would be refused again
+                again = again or not self.choices.keys() - before
         raise NoInstance(reason)
+
+    def _forget(self, pattern: ast.PatternOperator, path: str, before: set[str], again: bool) -> None:
+        """Drop what was drawn for an operator; `again` also drops what was chosen for it before."""
+        for slot in self.choices.keys() - before:
+            # which attributes are there stays: those that are easily wrong would hardly ever be
+            if again or not slot.startswith("present:"):
+                del self.choices[slot]
+        if again:
+            names = {
+                a.name for a in run_time_arguments(pattern) if isinstance(a, ast.PatternVariable)
+            } - self.leaves.keys()
+            names |= {a.value.id for a in pattern.attributes if isinstance(a.value, ast.Name)} - self.values.keys()
+            own = {f"{kind}:{name}" for kind in ("shape", "name") for name in names} if self.search.aims else set()
+            own |= {f"given:{path}", f"present:{path}"}
+            own |= {f"shape:#{path}.{place}" for place in range(len(run_time_arguments(pattern)))}
+            for slot in before & own:
+                self.choices.pop(slot, None)
 
     def _outputs(self, pattern: ast.PatternOperator, path: str, overload: ast.Operator) -> int:
         least = 1 + (pattern.output or 0)
@@ -216,30 +231,41 @@ class Assembly:
         signature: Signature,
         operands: dict[int, Term | None],
         outputs: int,
-        wanted: Shape | None,
+        wanted: Wanted | None,
     ) -> Term:
+        self.search.tries += 1
         overload, formals = signature.overload, signature.formals
         known = signature.known(operands, wanted)
-        fresh: dict[str, Leaf] = {}
-        arguments = run_time_arguments(pattern)
-        members: list[Term] = []
-        for place, formal in enumerate(formals):
-            if place in operands:
-                continue
-            bound = signature.bound_type(formal, operands) if self.search.aims else None
-            only = signature.only_shape(place, known) if self.search.aims else None
-            leaf = self._leaf(arguments, place, pattern, path, formal, overload, known, dtype, fresh, only, bound)
-            operands[place] = leaf
-            if place >= len(arguments):
-                members.append(leaf)
+        draws = LeafDraws(
+            search=self.search,
+            choose=self.choose,
+            choices=self.choices,
+            pattern=pattern,
+            path=path,
+            dtype=dtype,
+            signature=signature,
+            placed=self.leaves,
+            known=known,
+            wanted=wanted,
+        )
+        draws.all(operands)
+        fresh = draws.fresh
+        before = self.leaves.keys() | self.values.keys()
+        self._check_guards(before, fresh, self.values)
         ordered = [operands.get(place) for place in range(len(formals))]
         values = dict(self.values)
         given = self._attributes(pattern, path, overload, ordered, known, values, outputs, fresh)
+        self._check_guards(before | fresh.keys(), fresh, values)
         if names_an_axis_twice(overload, given, ordered, self.search.instances.base.functions):
             raise Unsupported("a list of axes names one of them twice")
-        for axis, divisor in divisible_extents(overload, {**known, **given}, self.scope):
-            self._make_divisible(axis, divisor, formals, ordered, fresh)
+        drawn = Drawn(signature, ordered, fresh, self.choices, self.scope, self.random)
+        drawn.make_divisible({**known, **given})
+        if self.search.aims:
+            is_open = pattern.bundle is None or pattern.bundle not in self.rests
+            drawn.meet_requirements(pattern if is_open else None, path, given, self.search.most_elements)
         term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
+        if wanted is not None:
+            wanted.check(term.type)
         if self.search.strict and not reads_inside(term):
             raise Unsupported("an operand is smaller than what is read of it")
         rest = rest_of(pattern, term.instance.operator, {**term.instance.values, **given})
@@ -254,91 +280,8 @@ class Assembly:
             self.bundles.setdefault(pattern.bundle, given)
             self.rests.setdefault(pattern.bundle, rest)
         if pattern.variadic is not None:
-            self.members.setdefault(pattern.variadic, tuple(members))
+            self.members.setdefault(pattern.variadic, tuple(draws.members))
         return term
-
-    def _make_divisible(
-        self, extent: str, divisor: int, formals: list[ast.Input], operands: list[Term | None], fresh: dict[str, Leaf]
-    ) -> None:
-        """Change the extent of this name in new operands to a multiple of a number."""
-        multiple = divisor * self.random.choice((1, 2, 2, 3))
-        for place, (formal, operand) in enumerate(zip(formals, operands, strict=True)):
-            if not isinstance(operand, Leaf) or operand.name not in fresh or formal.type is None:
-                continue
-            shape = tuple(
-                multiple if isinstance(item, ast.Name) and item.id == extent else n
-                for item, n in zip(formal.type.shape, operand.type.shape, strict=False)
-            )
-            if len(shape) == len(operand.type.shape):
-                self.choices[f"shape:{operand.name}"] = shape
-                fresh[operand.name] = Leaf(operand.name, TensorType(operand.type.dtype, shape), operand.number)
-                operands[place] = fresh[operand.name]
-
-    def _leaf(
-        self,
-        arguments: tuple[ast.Pattern, ...],
-        place: int,
-        pattern: ast.PatternOperator,
-        path: str,
-        formal: ast.Input,
-        overload: ast.Operator,
-        known: Extents,
-        dtype: str,
-        fresh: dict[str, Leaf],
-        only: Shape | None,
-        bound: str | None,
-    ) -> Leaf:
-        number: int | float | None = None
-        name = f"{pattern.variadic}{place - len(arguments)}"
-        if place < len(arguments):
-            argument = arguments[place]
-            if isinstance(argument, ast.PatternNumber):
-                name, number = f"#{path}.{place}", argument.value
-            else:
-                assert isinstance(argument, ast.PatternVariable)
-                name = argument.name
-        if name in fresh:
-            return fresh[name]
-        seen = [leaf.type.shape for leaf in (*self.leaves.values(), *fresh.values())]
-        if only is None and self.search.aims:
-            placed, drawn = {**self.leaves, **fresh}, self.choices.get(f"shape:{name}")
-            only = self.search.wishes.only_shape(name, placed, drawn, self.random)
-        if only is not None:
-            shape = self.choices[f"shape:{name}"] = only
-        elif number is not None:
-            shape = self.choose(f"shape:{name}", lambda: self._number_shape(formal, known, seen))
-        else:
-            shape = self.choose(f"shape:{name}", lambda: self._leaf_shape(name, formal, known, seen))
-        bind_extents(formal, shape, known)
-        allowed = dtypes_of(overload, formal)
-        if number is not None:
-            allowed = tuple(d for d in allowed if representable(number, d))
-            if not allowed:
-                raise Unsupported(f"{number} is no value of this type")
-        preferred = bound or self._leaf_type(name, dtype, allowed)
-        leaf = fresh[name] = Leaf(name, TensorType(preferred, tuple(shape)), number)
-        return leaf
-
-    def _leaf_shape(self, name: str, formal: ast.Input, known: Extents, seen: list[Shape]) -> Shape:
-        if not self.search.aims:
-            return self.search.draws.shape(formal, known, seen)
-        return self.search.wishes.of_its_rank(name, lambda: self.search.draws.shape(formal, dict(known), seen))
-
-    def _leaf_type(self, name: str, dtype: str, allowed: tuple[str, ...]) -> str:
-        named = [w for w in self.search.wishes.types.get(name, ()) if w in allowed] if self.search.aims else []
-        if named:
-            return str(self.choose(f"dtype:{name}", lambda: self.random.choice(named)))
-        preferred = dtype if dtype in allowed else next((d for d in DTYPES if d in allowed), allowed[0])
-        if preferred in ("float32", "int32") and self.random.random() < 0.04:
-            other = self.random.choice([d for d in DTYPES if d in allowed])
-            return str(self.choose(f"dtype:{name}", lambda: other))
-        return str(self.choices.get(f"dtype:{name}", preferred))
-
-    def _number_shape(self, formal: ast.Input, known: Extents, seen: list[tuple[int, ...]]) -> tuple[int, ...]:
-        """Numbers are mostly scalars in models, but any constant of equal elements matches."""
-        if self.random.random() < 0.6:
-            return ()
-        return self.search.draws.shape(formal, known, seen)
 
     def _attributes(
         self,
@@ -390,6 +333,12 @@ class Assembly:
                     raise Unsupported(f"{attribute.name} is {value}, not {expected}")
 
     # --- what guards see ---
+
+    def _check_guards(self, before: Set[str], fresh: Mapping[str, Leaf], values: dict[str, Value]) -> None:
+        """Raises Unsupported where a guard of types does not hold, in searches that aim at guards."""
+        if self.search.looks_early and self.search.early.guards:
+            known = before | fresh.keys() | values.keys()
+            self.search.early.check(before, known, lambda: self._partial_scope(fresh, values))
 
     def _partial_scope(
         self, fresh: Mapping[str, Leaf], values: dict[str, Value], uniform: Mapping[str, float] | None = None

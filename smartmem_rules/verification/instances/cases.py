@@ -18,6 +18,8 @@ from smartmem_rules.verification.instances.corners import (
     words_of,
 )
 from smartmem_rules.verification.instances.draws import Draws, extents_of
+from smartmem_rules.verification.instances.early_guards import Ways, early_guards
+from smartmem_rules.verification.instances.element_guards import ElementGuards
 from smartmem_rules.verification.instances.roles import hints_of
 from smartmem_rules.verification.instances.wishes import wishes_of
 
@@ -72,12 +74,19 @@ class Search:
         self.instances = instances
         self.hints = hints_of(rule.guards, right, left)
         self.wishes = wishes_of(rule.guards)
+        self.elements = ElementGuards(rule.guards)
+        self.early = early_guards(rule.guards, instances.base.functions)
         self.random = random.Random(seed)
         self.draws = Draws(self.random, extents_of(self.hints.literals))
         self.dtypes = (*DTYPES, *(word for word in dict.fromkeys(self.hints.words) if word in OTHER_DTYPES))
         self.statistics = Statistics()
         self.failures: dict[str, int] = {}
         self.built: set[str] = set()
+        self.ways = Ways()
+        self.looks_early = False
+        """Whether guards are looked at while an instance is drawn."""
+        self.tries = 0
+        """Operators that were drawn."""
         self.steps = 0
         self.assembled = 0
         self.aims = False
@@ -134,10 +143,10 @@ class Search:
     def _corners(self) -> Iterator[Case | None]:
         """Some instances of each combination of overloads, and of each word."""
         base = self.instances.base
-        for choices in overloads_together(self.left, base.operators, self.random):
+        for choices in overloads_together(self.left, base.operators, self.wishes, self.random):
             if any(self._assemble(dict(choices)) is not None for _ in range(_PROBES)):
                 for _ in range(_CORNERS):
-                    yield self._satisfy(dict(choices))
+                    yield self._satisfy({}, choices)
         words = words_of(self.left, base.operators, base.functions)
         for word in words:
             self.draws.word = word
@@ -145,20 +154,31 @@ class Search:
                 yield self._satisfy({})
         self.draws.word = None
 
-    def _satisfy(self, start: Choices) -> Case | None:
+    def _satisfy(self, start: Choices, kept: Choices | None = None) -> Case | None:
+        """An instance that begins with some choices; those that are kept no repair changes."""
+        self.looks_early = self.aims and self.ways.early()
+        early, before = self.looks_early, self.tries
+        case = self._found(start, kept)
+        if self.aims:
+            self.ways.note(early, case is not None, self.tries - before)
+        self.looks_early = False
+        return case
+
+    def _found(self, start: Choices, kept: Choices | None) -> Case | None:
+        kept = kept or {}
         self.statistics.generated += 1
-        case = self._assemble(start)
+        case = self._assemble({**start, **kept})
         for _ in range(self.repairs):
             if case is None:
                 if self._is_hopeless:
                     break
-                case = self._assemble({})
+                case = self._assemble(dict(kept))
                 continue
             if case.satisfied and case.right is not None:
                 self.statistics.satisfied += 1
                 return case
             self.steps += 1
-            changed = self._assemble(self._without(case))
+            changed = self._assemble({**self._without(case), **kept})
             if changed is not None and _score(changed) <= _score(case):
                 case = changed
         if case is not None and case.satisfied:
@@ -194,6 +214,7 @@ class Search:
         slots = sorted(choices)
         if case.failing and self.random.random() < 0.9:
             names = names_in(self.random.choice(case.failing))
+            names |= {other for name in names for other in self.elements.made_of(name)}
             slots = [s for s in slots if s.partition(":")[2] in names] or slots
             slots += [s for name in names for s in sorted(case.slots.get(name, ())) if s in choices]
         for slot in self.random.sample(slots, min(len(slots), self.random.choice((1, 1, 2)))):

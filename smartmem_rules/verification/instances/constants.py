@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import operator
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
-
-from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.definitions.values import Scope
-from smartmem_rules.tensor.primitives import Array, storage_dtype
+from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.verification.instances.case import NoInstance, representable
-from smartmem_rules.verification.instances.constant_draws import Asked, draw_elements, in_order, solved_elements
+from smartmem_rules.verification.instances.constant_draws import draw_elements, fitting_elements
 from smartmem_rules.verification.instances.draws import DYADIC
+from smartmem_rules.verification.instances.element_guards import Asked, ElementGuards, stored
 from smartmem_rules.verification.instances.roles import Hints
 from smartmem_rules.verification.semantics.terms import Leaf
 
 LARGE = (100.0, -100.0, 127.0, -128.0, 255.0, -32768.0, 2.0**31 - 1, -(2.0**31), 2.0**62)
 _LARGE_SHARE = 0.15
 """Of the integers that are drawn for a constant without a hint: those near to which arithmetic wraps."""
-Choose = Callable[[str, Callable[[], Any]], Any]
-"""The chosen value of a slot, drawn where there is none."""
+
+
+class Choose(Protocol):
+    """The chosen value of a slot, drawn where there is none or one that does not fit."""
+
+    def __call__(self, slot: str, draw: Callable[[], Any], fits: Callable[[Any], bool] | None = None, /) -> Any: ...
 
 
 def choose_constants(
@@ -46,7 +49,8 @@ def choose_constants(
         constants.add(name)
         often = 0.95 if name in hints.uniform else 0.2
         if leaf.type.elements == 1 or choose(f"one:{name}", partial(_happens, often, source)):
-            uniform[name] = choose(f"uniform:{name}", partial(_uniform, name, leaf, hints, source))
+            fits = partial(representable, dtype=leaf.type.dtype)
+            uniform[name] = choose(f"uniform:{name}", partial(_uniform, name, leaf, hints, source), fits)
             if not representable(uniform[name], leaf.type.dtype):
                 raise NoInstance(f"{uniform[name]} is no {leaf.type.dtype}")
     return frozenset(constants), uniform
@@ -55,7 +59,7 @@ def choose_constants(
 def choose_elements(
     constants: Mapping[str, Leaf],
     uniform: dict[str, float],
-    guards: tuple[ast.Expression, ...],
+    guards: ElementGuards,
     hints: Hints,
     scope: Callable[[], Scope],
     choose: Choose,
@@ -66,24 +70,29 @@ def choose_elements(
 
     Args:
         aims: whether elements that an equation of a guard says are those.
-
-    Raises:
-        NoInstance: the chosen elements are those of another shape.
     """
     found: dict[str, Array] = {}
-    for name in in_order(hints.elements & constants.keys(), guards):
+    for name in guards.in_order(hints.elements & constants.keys()):
         type_ = constants[name].type
         asked = Asked(name, found, guards, scope(), (*hints.literals, *hints.infinities))
-        flat = solved_elements(type_, asked) if aims else None
-        flat = flat or choose(f"elements:{name}", partial(draw_elements, type_, asked, source))
-        if len(flat) != type_.elements:
-            raise NoInstance("other elements than the shape has")
+        slot, array = f"elements:{name}", asked.solved(type_) if aims else None
+        if array is None:
+            draw = fitting_elements if aims else draw_elements
+            flat = choose(slot, partial(draw, type_, asked, source), partial(_has, type_.elements))
+            array = stored(flat, type_)
+        else:
+            # noted as any choice: counterexamples are built again from choices, without aims
+            solved = tuple(map(float, array.reshape(-1)))
+            choose(slot, partial(tuple, solved), partial(operator.eq, solved))
         uniform.pop(name, None)
-        if len(set(flat)) == 1:
-            uniform[name] = flat[0]
-        with np.errstate(over="ignore"):
-            found[name] = np.array(flat, np.float64).reshape(type_.shape).astype(storage_dtype(type_.dtype))
+        if array.size and bool((array == array.flat[0]).all()):
+            uniform[name] = float(array.flat[0])
+        found[name] = array
     return found
+
+
+def _has(count: int, elements: Sized) -> bool:
+    return len(elements) == count
 
 
 def _happens(share: float, source: random.Random) -> bool:

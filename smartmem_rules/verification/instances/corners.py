@@ -9,36 +9,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.patterns import run_time_arguments
 from smartmem_rules.tensor.builtins import Value
-from smartmem_rules.verification.instances.case import Case, Choices
-from smartmem_rules.verification.instances.draws import formals_of
+from smartmem_rules.verification.instances.case import Case, Choices, NoInstance
 from smartmem_rules.verification.instances.roles import Role, operator_roles
+from smartmem_rules.verification.instances.signature import Operators, possible, signatures
+from smartmem_rules.verification.instances.wishes import Wishes
 
 MOST_COMBINATIONS = 16
 MOST_RANK = 5
 
-Operators = Mapping[str, Sequence[ast.Operator]]
 
-
-def overloads_together(left: ast.Pattern, operators: Operators, source: random.Random) -> list[Choices]:
+def overloads_together(left: ast.Pattern, operators: Operators, wishes: Wishes, source: random.Random) -> list[Choices]:
     """Which overload each operator of a left side is, in all combinations, or in some where there are many.
 
-    All extents are equal in them: an operand may then be taken for one of another rank, and nothing else tells.
+    Overloads that cannot take what guards want are left out. All extents are equal: an operand may then be taken for
+    one of another rank, and nothing else tells.
     """
-    counts = dict(_overloads(left, "0", operators))
-    combinations = list(itertools.product(*(range(n) for n in counts.values())))
+    places = dict(_overloads(left, "0", operators, wishes))
+    combinations = list(itertools.product(*places.values()))
     if len(combinations) == 1:
         return []
     chosen = source.sample(combinations, min(len(combinations), MOST_COMBINATIONS))
-    return [{**{f"overload:{p}": n for p, n in zip(counts, numbers, strict=True)}, "alike": 2} for numbers in chosen]
+    return [{**{f"overload:{p}": n for p, n in zip(places, numbers, strict=True)}, "alike": 2} for numbers in chosen]
 
 
-def _overloads(pattern: ast.Pattern, path: str, operators: Operators) -> Iterator[tuple[str, int]]:
+def _overloads(
+    pattern: ast.Pattern, path: str, operators: Operators, wishes: Wishes
+) -> Iterator[tuple[str, Sequence[int]]]:
     if isinstance(pattern, ast.PatternOperator):
         arguments = run_time_arguments(pattern)
-        taking = [o for o in operators.get(pattern.operator, ()) if formals_of(o, len(arguments)) is not None]
-        yield path, max(1, len(taking))
+        try:
+            found = signatures(operators.get(pattern.operator, ()), pattern.operator, len(arguments))
+        except NoInstance:
+            found = []
+        yield path, possible(found, pattern, wishes, operators) or [0]
         for place, argument in enumerate(arguments):
-            yield from _overloads(argument, f"{path}.{place}", operators)
+            yield from _overloads(argument, f"{path}.{place}", operators, wishes)
 
 
 def words_of(

@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.builtins import Value
+from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.rulebase.patterns import is_absent, run_time_arguments
+from smartmem_rules.tensor.builtins import Unsupported, Value
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.case import NoInstance
-from smartmem_rules.verification.instances.draws import Extents, Shape, bind_extents, formals_of
+from smartmem_rules.verification.instances.draws import Extents, Shape, bind_extents, dtypes_of, formals_of
 from smartmem_rules.verification.instances.roles import AXES, operator_roles
-from smartmem_rules.verification.semantics.terms import Term
+from smartmem_rules.verification.instances.wishes import Ranks, Wishes
+from smartmem_rules.verification.semantics.terms import Leaf, Term
 
 Operands = Mapping[int, Term | None]
+Operators = Mapping[str, Sequence[ast.Operator]]
+
+
+def ranks_of(items: Sequence[ast.Expression]) -> Ranks:
+    """The least and the greatest number of axes of a shape of a signature."""
+    least = sum(not isinstance(item, ast.Splat) for item in items)
+    return least, least if least == len(items) else math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What an operator wants of a result that it reads.
+
+    Attributes:
+        formal: what the signature says of the result's shape.
+        known: the names of that signature that are bound.
+        shape: the only shape that fits; None where there are several.
+        rank: the only number of axes that a requirement admits.
+        dtypes: the element types that fit.
+    """
+
+    formal: ast.Input
+    known: Extents
+    shape: Shape | None
+    rank: int | None
+    dtypes: tuple[str, ...]
+
+    def check(self, type_: TensorType) -> None:
+        """Raises Unsupported where a result is not of a type or a number of axes that fits."""
+        assert self.formal.type is not None
+        rank, (least, most) = len(type_.shape), ranks_of(self.formal.type.shape)
+        if not least <= rank <= most or self.rank not in (None, rank):
+            raise Unsupported(f"its reader wants another rank than {rank}")
+        if type_.dtype not in self.dtypes:
+            raise Unsupported(f"its reader takes no {type_.dtype}")
 
 
 @dataclass(frozen=True)
@@ -22,16 +63,75 @@ class Signature:
     overload: ast.Operator
     formals: list[ast.Input]
 
-    def known(self, operands: Operands, wanted: Shape | None) -> Extents:
-        """What operands, and a shape that is wanted of the result, say about the names of the signature."""
+    def known(self, operands: Operands, wanted: Wanted | None) -> Extents:
+        """What operands, and the shape that is wanted of the result, say about the names of the signature."""
         known: Extents = {}
         for place, formal in enumerate(self.formals):
             operand = operands.get(place)
             if operand is not None:
                 bind_extents(formal, operand.type.shape, known)
-        if wanted is not None:
-            bind_extents(self.overload.outputs[0], wanted, known)
+        if wanted is not None and wanted.shape is not None:
+            bind_extents(self.overload.outputs[0], wanted.shape, known)
         return known
+
+    def wants(self, place: int, operands: Operands, outer: Wanted | None) -> Wanted:
+        """What is wanted of an operand beside those before it.
+
+        Args:
+            outer: what is wanted of the operator's own result.
+        """
+        formal, known = self.formals[place], self.known(operands, outer)
+        bound = self.bound_type(formal, operands)
+        shape = self.only_shape(place, known)
+        dtypes = dtypes_of(self.overload, formal) if bound is None else (bound,)
+        if outer is not None and shape is None and self.gives_shape_of(formal):
+            return Wanted(formal=outer.formal, known=outer.known, shape=None, rank=outer.rank, dtypes=dtypes)
+        return Wanted(formal=formal, known=known, shape=shape, rank=self.rank(formal), dtypes=dtypes)
+
+    def rank(self, formal: ast.Input) -> int | None:
+        """The number of axes that a requirement `rank(S) == n` wants of an operand."""
+        assert formal.type is not None
+        match formal.type.shape:
+            case (ast.Splat(operand=ast.Name(id=name)),):
+                return next((n for one, n in _required_ranks(self.overload) if one == name), None)
+        return None
+
+    def admits(self, pattern: ast.PatternOperator, wishes: Wishes, operators: Operators) -> bool:
+        """Whether the tensors that a pattern binds may have the types and ranks that guards want."""
+        for formal, argument in zip(self.formals, run_time_arguments(pattern), strict=False):
+            if is_absent(argument):
+                continue
+            assert formal.type is not None
+            if isinstance(argument, ast.PatternVariable):
+                types = wishes.types.get(argument.name)
+                if types and not set(types) & set(dtypes_of(self.overload, formal)):
+                    return False
+            name = _of_the_shape(argument, operators)
+            wanted, given = wishes.ranks.get(name or ""), ranks_of(formal.type.shape)
+            if wanted is not None and (wanted[0] > given[1] or wanted[1] < given[0]):
+                return False
+        return True
+
+    def gives_shape_of(self, formal: ast.Input) -> bool:
+        """Whether the result has the shape of an operand."""
+        assert formal.type is not None
+        return self.overload.outputs[0].type.shape == formal.type.shape
+
+    def whole_shapes(
+        self, operands: Sequence[Term | None], fresh: Mapping[str, Leaf]
+    ) -> dict[str, list[tuple[int, Leaf]]]:
+        """The names of shapes that new operands alone have, with the places of the operands."""
+        found: dict[str, list[tuple[int, Leaf]]] = {}
+        taken: set[str] = set()
+        for place, (formal, operand) in enumerate(zip(self.formals, operands, strict=True)):
+            if operand is None or formal.type is None:
+                continue
+            match formal.type.shape:
+                case (ast.Splat(operand=ast.Name(id=name)),) if isinstance(operand, Leaf) and operand.name in fresh:
+                    found.setdefault(name, []).append((place, operand))
+                case items:
+                    taken |= names_in(items)
+        return {name: places for name, places in found.items() if name not in taken}
 
     def only_shape(self, place: int, known: Extents) -> Shape | None:
         """The only shape that an operand may have; None where there are several."""
@@ -65,6 +165,42 @@ def signatures(overloads: Sequence[ast.Operator], name: str, count: int) -> list
     if not found:
         raise NoInstance(f"{name} takes no {count} operands")
     return found
+
+
+def possible(
+    found: Sequence[Signature], pattern: ast.PatternOperator, wishes: Wishes, operators: Operators
+) -> list[int]:
+    """The places of the overloads that the guards leave; of all where they leave none."""
+    return [n for n, one in enumerate(found) if one.admits(pattern, wishes, operators)] or [*range(len(found))]
+
+
+def _of_the_shape(pattern: ast.Pattern, operators: Operators) -> str | None:
+    """The tensor that has the shape of a term: the term itself, or what operators that keep shapes are applied to."""
+    if isinstance(pattern, ast.PatternVariable):
+        return pattern.name
+    if not isinstance(pattern, ast.PatternOperator):
+        return None
+    arguments = run_time_arguments(pattern)
+    found = [
+        Signature(one, formals)
+        for one in operators.get(pattern.operator, ())
+        if (formals := formals_of(one, len(arguments))) is not None
+    ]
+    for place, argument in enumerate(arguments):
+        if found and all(one.gives_shape_of(one.formals[place]) for one in found):
+            return _of_the_shape(argument, operators)
+    return None
+
+
+def _required_ranks(overload: ast.Operator) -> Iterator[tuple[str, int]]:
+    for part in conjuncts(*overload.requires):
+        match part:
+            case ast.Binary(
+                operator="==",
+                left=ast.Call(function="rank", arguments=(ast.Name(id=name),)),
+                right=ast.Number(value=number),
+            ):
+                yield name, int(number)
 
 
 def names_an_axis_twice(

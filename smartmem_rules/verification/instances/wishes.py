@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,8 @@ from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.verification.instances.draws import Shape
 from smartmem_rules.verification.semantics.terms import Leaf
 
+Ranks = tuple[float, float]
+_ANY_RANK: Ranks = (0, math.inf)
 _SINGLE: tuple[Shape, ...] = ((), (1,))
 _TRIES = 12
 
@@ -21,14 +24,14 @@ class Wishes:
 
     Attributes:
         types: their element types.
-        ranks: their number of axes.
+        ranks: the least and the greatest number of their axes.
         alike: tensors of one element type.
         congruent: tensors of one shape.
         single: tensors of one element.
     """
 
     types: dict[str, list[str]] = field(default_factory=dict)
-    ranks: dict[str, int] = field(default_factory=dict)
+    ranks: dict[str, Ranks] = field(default_factory=dict)
     alike: list[tuple[str, str]] = field(default_factory=list)
     congruent: list[tuple[str, str]] = field(default_factory=list)
     single: set[str] = field(default_factory=set)
@@ -50,12 +53,12 @@ class Wishes:
             return drawn if drawn in _SINGLE else source.choice(_SINGLE)
         return None
 
-    def of_its_rank(self, name: str, draw: Callable[[], Shape]) -> Shape:
-        """A shape of the rank that guards want, where some draws give one."""
-        rank = self.ranks.get(name)
+    def of_its_rank(self, name: str, fixed: int | None, draw: Callable[[], Shape]) -> Shape:
+        """A shape of a rank that guards, and the tensor's reader, want, where some draws give one."""
+        least, most = self.ranks.get(name, _ANY_RANK)
         shape = draw()
         for _ in range(_TRIES):
-            if rank is None or len(shape) == rank:
+            if least <= len(shape) <= most and fixed in (None, len(shape)):
                 break
             shape = draw()
         return shape
@@ -66,6 +69,9 @@ def wishes_of(guards: Sequence[ast.Expression]) -> Wishes:
     wishes = Wishes()
     for part in conjuncts(*guards):
         _note(part, wishes)
+        for name, (least, most) in _ranks(part).items():
+            before = wishes.ranks.get(name, _ANY_RANK)
+            wishes.ranks[name] = max(before[0], least), min(before[1], most)
     for one, other in wishes.alike:
         words = wishes.types.get(one, wishes.types.get(other, []))
         wishes.types.setdefault(one, words)
@@ -90,8 +96,6 @@ def _note_equation(left: tuple[str, str], right: ast.Expression, wishes: Wishes)
     match right:
         case ast.Text(value=word) if function == "dtype":
             wishes.types.setdefault(name, []).append(word)
-        case ast.Number(value=rank) if function == "rank":
-            wishes.ranks[name] = int(rank)
         case ast.Number(value=1) if function == "prod":
             wishes.single.add(name)
         case ast.Call() if _asked(right)[0] == function:
@@ -99,6 +103,24 @@ def _note_equation(left: tuple[str, str], right: ast.Expression, wishes: Wishes)
             pairs.append((name, _asked(right)[1]))
         case _:
             pass
+
+
+def _ranks(part: ast.Expression) -> dict[str, Ranks]:
+    """The numbers of axes that a condition leaves open to tensors."""
+    match part:
+        case ast.Binary(operator="or", left=left, right=right):
+            one, other = _ranks(left), _ranks(right)
+            return {n: (min(one[n][0], other[n][0]), max(one[n][1], other[n][1])) for n in one.keys() & other.keys()}
+        case ast.Binary(operator="and", left=left, right=right):
+            return {**_ranks(left), **_ranks(right)}
+        case ast.Binary(operator=operator, left=left, right=ast.Number(value=number)):
+            function, name = _asked(left)
+            ranges: dict[str, Ranks] = {
+                "==": (number, number), ">=": (number, math.inf), ">": (number + 1, math.inf),
+                "<=": (0, number), "<": (0, number - 1),
+            }  # fmt: skip
+            return {name: ranges[operator]} if function == "rank" and operator in ranges else {}
+    return {}
 
 
 def _asked(expression: ast.Expression) -> tuple[str, str]:

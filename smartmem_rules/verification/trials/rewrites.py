@@ -14,6 +14,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.analyses import facts_of
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import FLOATS
+from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.verification.instances.case import Case
 from smartmem_rules.verification.instances.cases import HARD, Search
 from smartmem_rules.verification.instances.operands import (
@@ -196,7 +197,7 @@ class Trial:
         if slots:
             slot = self.random.choice(slots)
             other = self.search.build({**case.choices, slot: self.random.choice(_NUMBERS)})
-            if other is not None and other.satisfied and other.right is not None:
+            if other is not None and other.satisfied and other.right is not None and _types(other) == _types(case):
                 yield other
 
     def at(self, case: Case, numbers: Mapping[str, Fraction]) -> Difference | None:
@@ -265,3 +266,7 @@ class Trial:
             apart = np.max(np.where(both, np.abs(left.astype(np.float64) - right), 0.0), initial=0.0)
         if scale > 0 and np.any(both):
             outcome.rounding = max(outcome.rounding or 0.0, float(apart / scale))
+
+
+def _types(case: Case) -> dict[str, TensorType]:
+    return {name: leaf.type for name, leaf in leaves(case.left).items()}

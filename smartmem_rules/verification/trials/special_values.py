@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
 
 import numpy as np
 
@@ -46,7 +47,25 @@ def at_special(comparison: Comparison, case: Case, tensors: Mapping[str, Value],
     exact = whole and (functions_used(case.left) | functions_used(case.right)) <= ROUNDED_ONCE
     excused = np.isnan(left) & (_infinite_inside(case.left, tensors) if "infinities" in comparison.relaxes else False)
     close = 0.0 if exact else _CLOSE_ROUNDED.get(case.left.type.dtype, _CLOSE)
-    return _shown(_wrong_special(comparison.relaxes, left, right, close) & ~excused, tensors, left, right)
+    scale = np.zeros(left.shape) if whole else _largest_operands(case, tensors, domain)
+    return _shown(_wrong_special(comparison.relaxes, left, right, close, scale) & ~excused, tensors, left, right)
+
+
+def _largest_operands(case: Case, tensors: Mapping[str, Value], domain: Domain) -> Array:
+    """Of each element, the largest magnitude among the operands of the last operators: where they cancel each other,
+    the rounding of one of them may be all that is left."""
+    assert case.right is not None
+    shape = case.left.type.shape
+    largest = np.zeros(shape)
+    given = with_numbers(case, tensors, domain)
+    for side in (case.left, case.right):
+        for operand in side.operands if isinstance(side, Application) else ():
+            if operand is None or operand.type.dtype not in FLOATS:
+                continue
+            array = np.abs(np.asarray(compute(operand, given, domain)[0], np.float64))
+            with suppress(ValueError):
+                largest = np.maximum(largest, np.broadcast_to(np.where(np.isfinite(array), array, 0.0), shape))
+    return largest
 
 
 def _special_integers(
@@ -101,7 +120,7 @@ def _shown(
     )
 
 
-def _wrong_special(relaxes: Set[str], left: Array, right: Array, close: float) -> Array:
+def _wrong_special(relaxes: Set[str], left: Array, right: Array, close: float, scale: Array) -> Array:
     nan = np.isnan(left) != np.isnan(right)
     infinite = (np.isinf(left) != np.isinf(right)) | (np.isinf(left) & (left != right))
     infinite &= ~np.isnan(left) & ~np.isnan(right)
@@ -109,7 +128,7 @@ def _wrong_special(relaxes: Set[str], left: Array, right: Array, close: float) -
     with np.errstate(all="ignore"):
         # a rule that does not say that it reassociates gives the very same floats
         near = np.isclose(left, right, rtol=close, atol=1e-30) if close else left == right
-        near |= ~np.isfinite(left) | ~np.isfinite(right)
+        near |= ~np.isfinite(left) | ~np.isfinite(right) | (np.abs(left - right) <= close * scale) & (scale > 0)
     excluded = np.zeros(left.shape, bool)
     if "nan" in relaxes:
         excluded |= np.isnan(left)

@@ -1,6 +1,6 @@
 // k0_contraction: global (2,), local (1,)
-#ifndef smr_part_90c72094eb4f_DEFINED
-#define smr_part_90c72094eb4f_DEFINED
+#ifndef smr_part_ddc7303b1f15_DEFINED
+#define smr_part_ddc7303b1f15_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -9,7 +9,7 @@
 //   3. Register tiles of 6 x 16 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_90c72094eb4f(
+static void smr_part_ddc7303b1f15(
     __global const float* restrict p0 /* buffer[d0d1] of [20, 8] */,
     __global const float* restrict p1 /* buffer[d0] of [128] */,
     float* restrict p2 /* scratch[d0d1] of [20, 16] */,
@@ -25,6 +25,8 @@ static void smr_part_90c72094eb4f(
     for (int tile = max(first_tile - 0, 0); tile < min(last_tile - 0, 1); ++tile) {
         __global const float* right = p1 + (tile) * 128;
         for (int r = 0; r < min(row_count, 6); r += 6) {
+            float8 result[12];
+            const int valid_rows = min(6, row_count - r);
             __global const float* a0 = p0 + (first_row + min(r + 0, row_count - 1)) * 8;
             __global const float* a1 = p0 + (first_row + min(r + 1, row_count - 1)) * 8;
             __global const float* a2 = p0 + (first_row + min(r + 2, row_count - 1)) * 8;
@@ -37,7 +39,9 @@ static void smr_part_90c72094eb4f(
             float8 c3_0 = 0.0f, c3_1 = 0.0f;
             float8 c4_0 = 0.0f, c4_1 = 0.0f;
             float8 c5_0 = 0.0f, c5_1 = 0.0f;
+            __global const float* next = right + 128;
             for (int k = 0; k < 8; ++k) {
+                SMR_PREFETCH(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 16 + 0);
                 const float8 b1 = *(__global const smr_float8*)(right + k * 16 + 8);
                 c0_0 += a0[k] * b0;
@@ -54,7 +58,6 @@ static void smr_part_90c72094eb4f(
                 c5_1 += a5[k] * b1;
             }
 
-            float8 result[12];
             result[0] = c0_0;
             result[1] = c0_1;
             result[2] = c1_0;
@@ -67,7 +70,6 @@ static void smr_part_90c72094eb4f(
             result[9] = c4_1;
             result[10] = c5_0;
             result[11] = c5_1;
-            const int valid_rows = min(6, row_count - r);
 #pragma unroll
             for (int i = 0; i < 6; ++i) if (i < valid_rows) {
                 const int i1 = first_row + r + i;
@@ -85,6 +87,8 @@ static void smr_part_90c72094eb4f(
             }
         }
         for (int r = 6; r < row_count; r += 4) {
+            float8 result[8];
+            const int valid_rows = min(4, row_count - r);
             __global const float* a0 = p0 + (first_row + min(r + 0, row_count - 1)) * 8;
             __global const float* a1 = p0 + (first_row + min(r + 1, row_count - 1)) * 8;
             __global const float* a2 = p0 + (first_row + min(r + 2, row_count - 1)) * 8;
@@ -93,7 +97,9 @@ static void smr_part_90c72094eb4f(
             float8 c1_0 = 0.0f, c1_1 = 0.0f;
             float8 c2_0 = 0.0f, c2_1 = 0.0f;
             float8 c3_0 = 0.0f, c3_1 = 0.0f;
+            __global const float* next = right + 128;
             for (int k = 0; k < 8; ++k) {
+                SMR_PREFETCH(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 16 + 0);
                 const float8 b1 = *(__global const smr_float8*)(right + k * 16 + 8);
                 c0_0 += a0[k] * b0;
@@ -106,7 +112,6 @@ static void smr_part_90c72094eb4f(
                 c3_1 += a3[k] * b1;
             }
 
-            float8 result[8];
             result[0] = c0_0;
             result[1] = c0_1;
             result[2] = c1_0;
@@ -115,7 +120,6 @@ static void smr_part_90c72094eb4f(
             result[5] = c2_1;
             result[6] = c3_0;
             result[7] = c3_1;
-            const int valid_rows = min(4, row_count - r);
 #pragma unroll
             for (int i = 0; i < 4; ++i) if (i < valid_rows) {
                 const int i1 = first_row + r + i;
@@ -135,8 +139,8 @@ static void smr_part_90c72094eb4f(
     }
 }
 #endif
-#ifndef smr_part_281608bf92b8_DEFINED
-#define smr_part_281608bf92b8_DEFINED
+#ifndef smr_part_372f5437dab3_DEFINED
+#define smr_part_372f5437dab3_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -145,7 +149,7 @@ static void smr_part_90c72094eb4f(
 //   3. Register tiles of 6 x 8 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_281608bf92b8(
+static void smr_part_372f5437dab3(
     __global const float* restrict p0 /* buffer[d0d1] of [20, 8] */,
     const float* restrict p1 /* scratch[d0d1] of [20, 16] */,
     __global const float* restrict p2 /* buffer[d0] of [128] */,
@@ -162,6 +166,8 @@ static void smr_part_281608bf92b8(
     for (int tile = max(first_tile - 0, 0); tile < min(last_tile - 0, 1); ++tile) {
         __global const float* right = p2 + (tile) * 128;
         for (int r = 0; r < min(row_count, 6); r += 6) {
+            float8 result[6];
+            const int valid_rows = min(6, row_count - r);
             const float* a0 = p1 + (first_row + min(r + 0, row_count - 1)) * 16;
             const float* a1 = p1 + (first_row + min(r + 1, row_count - 1)) * 16;
             const float* a2 = p1 + (first_row + min(r + 2, row_count - 1)) * 16;
@@ -174,11 +180,9 @@ static void smr_part_281608bf92b8(
             float8 c3_0 = 0.0f;
             float8 c4_0 = 0.0f;
             float8 c5_0 = 0.0f;
-            __global const float* next = right + 128 + r / 6 % 1 * 128;
-            for (int part = 0; part < 8; ++part) {
-            SMR_PREFETCH(next + part * 16);
-#pragma unroll
-            for (int k = part * 2; k < (part + 1) * 2; ++k) {
+            __global const float* next = right + 128;
+            for (int k = 0; k < 16; ++k) {
+                SMR_PREFETCH(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 8 + 0);
                 c0_0 += a0[k] * b0;
                 c1_0 += a1[k] * b0;
@@ -187,16 +191,13 @@ static void smr_part_281608bf92b8(
                 c4_0 += a4[k] * b0;
                 c5_0 += a5[k] * b0;
             }
-            }
 
-            float8 result[6];
             result[0] = c0_0;
             result[1] = c1_0;
             result[2] = c2_0;
             result[3] = c3_0;
             result[4] = c4_0;
             result[5] = c5_0;
-            const int valid_rows = min(6, row_count - r);
 #pragma unroll
             for (int i = 0; i < 6; ++i) if (i < valid_rows) {
                 const int i1 = first_row + r + i;
@@ -211,6 +212,8 @@ static void smr_part_281608bf92b8(
             }
         }
         for (int r = 6; r < row_count; r += 4) {
+            float8 result[4];
+            const int valid_rows = min(4, row_count - r);
             const float* a0 = p1 + (first_row + min(r + 0, row_count - 1)) * 16;
             const float* a1 = p1 + (first_row + min(r + 1, row_count - 1)) * 16;
             const float* a2 = p1 + (first_row + min(r + 2, row_count - 1)) * 16;
@@ -219,7 +222,9 @@ static void smr_part_281608bf92b8(
             float8 c1_0 = 0.0f;
             float8 c2_0 = 0.0f;
             float8 c3_0 = 0.0f;
+            __global const float* next = right + 128;
             for (int k = 0; k < 16; ++k) {
+                SMR_PREFETCH(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 8 + 0);
                 c0_0 += a0[k] * b0;
                 c1_0 += a1[k] * b0;
@@ -227,12 +232,10 @@ static void smr_part_281608bf92b8(
                 c3_0 += a3[k] * b0;
             }
 
-            float8 result[4];
             result[0] = c0_0;
             result[1] = c1_0;
             result[2] = c2_0;
             result[3] = c3_0;
-            const int valid_rows = min(4, row_count - r);
 #pragma unroll
             for (int i = 0; i < 4; ++i) if (i < valid_rows) {
                 const int i1 = first_row + r + i;
@@ -258,6 +261,6 @@ __kernel void smr_kernel(
     const int item = (int)get_global_id(0);
     const int first_row = item / 2 * 20 + item % 2 * 10;
     float rows0[176] __attribute__((aligned(64)));
-    smr_part_90c72094eb4f(p0, p1, rows0 - first_row * 16, item);
-    smr_part_281608bf92b8(p0, rows0 - first_row * 16, p2, p3, item);
+    smr_part_ddc7303b1f15(p0, p1, rows0 - first_row * 16, item);
+    smr_part_372f5437dab3(p0, rows0 - first_row * 16, p2, p3, item);
 }

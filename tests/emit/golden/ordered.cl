@@ -1,6 +1,6 @@
 // k0_contraction: global (16,), local (1,)
-#ifndef smr_part_0a4278995bfd_DEFINED
-#define smr_part_0a4278995bfd_DEFINED
+#ifndef smr_part_992936ddcf7b_DEFINED
+#define smr_part_992936ddcf7b_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -9,7 +9,7 @@
 //   3. Register tiles of 5 x 16 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_0a4278995bfd(
+static void smr_part_992936ddcf7b(
     __global const float* restrict p0 /* buffer[d0d1] of [10, 8] */,
     __global const float* restrict p1 /* buffer[d0] of [128] */,
     __global float* restrict p2 /* buffer[d1d0] of [10, 16] */,
@@ -25,6 +25,8 @@ static void smr_part_0a4278995bfd(
     for (int tile = max(first_tile - 0, 0); tile < min(last_tile - 0, 1); ++tile) {
         __global const float* right = p1 + (tile) * 128;
         for (int r = 0; r < row_count; r += 5) {
+            float8 result[10];
+            const int valid_rows = min(5, row_count - r);
             __global const float* a0 = p0 + (first_row + min(r + 0, row_count - 1)) * 8;
             __global const float* a1 = p0 + (first_row + min(r + 1, row_count - 1)) * 8;
             __global const float* a2 = p0 + (first_row + min(r + 2, row_count - 1)) * 8;
@@ -35,11 +37,9 @@ static void smr_part_0a4278995bfd(
             float8 c2_0 = 0.0f, c2_1 = 0.0f;
             float8 c3_0 = 0.0f, c3_1 = 0.0f;
             float8 c4_0 = 0.0f, c4_1 = 0.0f;
-            __global const float* next = right + 128 + r / 5 % 2 * 64;
-            for (int part = 0; part < 4; ++part) {
-            SMR_PREFETCH(next + part * 16);
-#pragma unroll
-            for (int k = part * 2; k < (part + 1) * 2; ++k) {
+            __global const float* next = right + 128;
+            for (int k = 0; k < 8; ++k) {
+                SMR_PREFETCH(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 16 + 0);
                 const float8 b1 = *(__global const smr_float8*)(right + k * 16 + 8);
                 c0_0 += a0[k] * b0;
@@ -53,9 +53,7 @@ static void smr_part_0a4278995bfd(
                 c4_0 += a4[k] * b0;
                 c4_1 += a4[k] * b1;
             }
-            }
 
-            float8 result[10];
             result[0] = c0_0;
             result[1] = c0_1;
             result[2] = c1_0;
@@ -66,7 +64,6 @@ static void smr_part_0a4278995bfd(
             result[7] = c3_1;
             result[8] = c4_0;
             result[9] = c4_1;
-            const int valid_rows = min(5, row_count - r);
 #pragma unroll
             for (int i = 0; i < 5; ++i) if (i < valid_rows) {
                 const int i1 = first_row + r + i;
@@ -160,8 +157,8 @@ static void smr_part_cc786ef09398(
 #pragma OPENCL FP_CONTRACT DEFAULT
 
 #endif
-#ifndef smr_part_2bc69414edcd_DEFINED
-#define smr_part_2bc69414edcd_DEFINED
+#ifndef smr_part_9dd7bc83a68e_DEFINED
+#define smr_part_9dd7bc83a68e_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -170,7 +167,7 @@ static void smr_part_cc786ef09398(
 //   3. Register tiles of 6 x 8 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_2bc69414edcd(
+static void smr_part_9dd7bc83a68e(
     __global const float* restrict p0 /* buffer[d0d1] of [10, 16] */,
     __global const float* restrict p1 /* buffer[d0] of [128] */,
     __global float* restrict p2 /* buffer[d0d1] of [10, 8] */,
@@ -186,6 +183,8 @@ static void smr_part_2bc69414edcd(
     for (int tile = max(first_tile - 0, 0); tile < min(last_tile - 0, 1); ++tile) {
         __global const float* right = p1 + (tile) * 128;
         for (int r = 0; r < row_count; r += 6) {
+            float8 result[6];
+            const int valid_rows = min(6, row_count - r);
             __global const float* a0 = p0 + (first_row + min(r + 0, row_count - 1)) * 16;
             __global const float* a1 = p0 + (first_row + min(r + 1, row_count - 1)) * 16;
             __global const float* a2 = p0 + (first_row + min(r + 2, row_count - 1)) * 16;
@@ -198,11 +197,9 @@ static void smr_part_2bc69414edcd(
             float8 c3_0 = 0.0f;
             float8 c4_0 = 0.0f;
             float8 c5_0 = 0.0f;
-            __global const float* next = right + 128 + r / 6 % 1 * 128;
-            for (int part = 0; part < 8; ++part) {
-            SMR_PREFETCH(next + part * 16);
-#pragma unroll
-            for (int k = part * 2; k < (part + 1) * 2; ++k) {
+            __global const float* next = right + 128;
+            for (int k = 0; k < 16; ++k) {
+                SMR_PREFETCH(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 8 + 0);
                 c0_0 += a0[k] * b0;
                 c1_0 += a1[k] * b0;
@@ -211,16 +208,13 @@ static void smr_part_2bc69414edcd(
                 c4_0 += a4[k] * b0;
                 c5_0 += a5[k] * b0;
             }
-            }
 
-            float8 result[6];
             result[0] = c0_0;
             result[1] = c1_0;
             result[2] = c2_0;
             result[3] = c3_0;
             result[4] = c4_0;
             result[5] = c5_0;
-            const int valid_rows = min(6, row_count - r);
 #pragma unroll
             for (int i = 0; i < 6; ++i) if (i < valid_rows) {
                 const int i1 = first_row + r + i;
@@ -261,7 +255,7 @@ __kernel void smr_kernel(
             while (atomic_load_explicit(state + 48, memory_order_relaxed, memory_scope_device) < 1) {
 const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 1) break;
-                smr_part_0a4278995bfd(p0, p1, p2, item);
+                smr_part_992936ddcf7b(p0, p1, p2, item);
                 atomic_fetch_add_explicit(state + 64, 1, memory_order_release, memory_scope_device);
             }
         }
@@ -287,7 +281,7 @@ const int item = atomic_fetch_add_explicit(state + 80, 1, memory_order_relaxed, 
                 if (stuck) break;
 const int item = atomic_fetch_add_explicit(state + 112, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 1) break;
-                smr_part_2bc69414edcd(p3, p4, p5, item);
+                smr_part_9dd7bc83a68e(p3, p4, p5, item);
                 atomic_fetch_add_explicit(state + 128, 1, memory_order_release, memory_scope_device);
             }
         }

@@ -24,6 +24,8 @@ __kernel void smr_kernel(
     for (int tile = max(first_tile - 0, 0); tile < min(last_tile - 0, 1); ++tile) {
         __global const float* right = p2 + (tile) * 1152;
         for (int r = 0; r < row_count; r += 4) {
+            float8 result[12];
+            const int valid_rows = min(4, row_count - r);
             __global const float* a0 = p1 + (first_row + min(r + 0, row_count - 1)) * 48;
             __global const float* a1 = p1 + (first_row + min(r + 1, row_count - 1)) * 48;
             __global const float* a2 = p1 + (first_row + min(r + 2, row_count - 1)) * 48;
@@ -32,7 +34,9 @@ __kernel void smr_kernel(
             float8 c1_0 = 0.0f, c1_1 = 0.0f, c1_2 = 0.0f;
             float8 c2_0 = 0.0f, c2_1 = 0.0f, c2_2 = 0.0f;
             float8 c3_0 = 0.0f, c3_1 = 0.0f, c3_2 = 0.0f;
+            __global const float* next = right + 1152 + r / 4 % 2 * 768;
             for (int k = 0; k < 48; ++k) {
+                SMR_PREFETCH(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 24 + 0);
                 const float8 b1 = *(__global const smr_float8*)(right + k * 24 + 8);
                 const float8 b2 = *(__global const smr_float8*)(right + k * 24 + 16);
@@ -50,7 +54,6 @@ __kernel void smr_kernel(
                 c3_2 += a3[k] * b2;
             }
 
-            float8 result[12];
             result[0] = c0_0;
             result[1] = c0_1;
             result[2] = c0_2;
@@ -63,7 +66,6 @@ __kernel void smr_kernel(
             result[9] = c3_0;
             result[10] = c3_1;
             result[11] = c3_2;
-            const int valid_rows = min(4, row_count - r);
             for (int i = 0; i < valid_rows; ++i) {
                 const int i1 = first_row + r + i;
                 const float* accumulated = (const float*)(result + i * 3);

@@ -153,6 +153,8 @@ __kernel void smr_kernel(
     for (int tile = max(first_tile - 0, 0); tile < min(last_tile - 0, 1); ++tile) {
         const float* right = columns + tile * 96;
         for (int r = 0; r < row_count; r += 6) {
+            float8 result[6];
+            const int valid_rows = min(6, row_count - r);
             const float* a0 = panel + (min(r + 0, row_count - 1)) * 12;
             const float* a1 = panel + (min(r + 1, row_count - 1)) * 12;
             const float* a2 = panel + (min(r + 2, row_count - 1)) * 12;
@@ -175,14 +177,12 @@ __kernel void smr_kernel(
                 c5_0 += a5[k] * b0;
             }
 
-            float8 result[6];
             result[0] = c0_0;
             result[1] = c1_0;
             result[2] = c2_0;
             result[3] = c3_0;
             result[4] = c4_0;
             result[5] = c5_0;
-            const int valid_rows = min(6, row_count - r);
 #pragma unroll
             for (int i = 0; i < 6; ++i) if (i < valid_rows) {
                 const int i1 = first_row + r + i;

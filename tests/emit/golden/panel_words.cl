@@ -25,6 +25,8 @@ __kernel void smr_kernel(
     for (int tile = max(first_tile - 0, 0); tile < min(last_tile - 0, 3); ++tile) {
         __global const uint* right = p1 + (tile) * 264; __global const float* right_scales = p2 + (tile) * 24; __global const uchar* right_zeros = p3 + (tile) * 24;
         for (int r = 0; r < row_count; r += 1) {
+            float8 result[3];
+            const int valid_rows = min(1, row_count - r);
             __global const float* a0 = p0 + 0;
             float8 c0_0 = 0.0f, c0_1 = 0.0f, c0_2 = 0.0f;
 
@@ -131,11 +133,9 @@ __kernel void smr_kernel(
 
             }
 
-            float8 result[3];
             result[0] = c0_0;
             result[1] = c0_1;
             result[2] = c0_2;
-            const int valid_rows = min(1, row_count - r);
             for (int i = 0; i < valid_rows; ++i) {
                 const int i1 = first_row + r + i;
                 const float* accumulated = (const float*)(result + i * 3);

@@ -1,6 +1,6 @@
 // k0_contraction: global (1,), local (1,)
-#ifndef smr_part_ce4b3d5b73c2_DEFINED
-#define smr_part_ce4b3d5b73c2_DEFINED
+#ifndef smr_part_402e37396fbd_DEFINED
+#define smr_part_402e37396fbd_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -9,7 +9,7 @@
 //   3. Register tiles of 3 x 8 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_ce4b3d5b73c2(
+static void smr_part_402e37396fbd(
     __global const float* restrict p0 /* buffer[d0d1d2] of [3, 1, 4] */,
     __global const float* restrict p1 /* buffer[d0] of [32] */,
     __global float* restrict p2 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */,
@@ -25,29 +25,26 @@ static void smr_part_ce4b3d5b73c2(
     for (int tile = max(first_tile - 0, 0); tile < min(last_tile - 0, 1); ++tile) {
         __global const float* right = p1 + (tile) * 32;
         for (int r = 0; r < row_count; r += 3) {
+            float8 result[3];
+            const int valid_rows = min(3, row_count - r);
             __global const float* a0 = p0 + (first_row + min(r + 0, row_count - 1)) * 4;
             __global const float* a1 = p0 + (first_row + min(r + 1, row_count - 1)) * 4;
             __global const float* a2 = p0 + (first_row + min(r + 2, row_count - 1)) * 4;
             float8 c0_0 = 0.0f;
             float8 c1_0 = 0.0f;
             float8 c2_0 = 0.0f;
-            __global const float* next = right + 32 + r / 3 % 1 * 32;
-            for (int part = 0; part < 2; ++part) {
-            SMR_PREFETCH(next + part * 16);
-#pragma unroll
-            for (int k = part * 2; k < (part + 1) * 2; ++k) {
+            __global const float* next = right + 32;
+            for (int k = 0; k < 4; ++k) {
+                SMR_PREFETCH(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 8 + 0);
                 c0_0 += a0[k] * b0;
                 c1_0 += a1[k] * b0;
                 c2_0 += a2[k] * b0;
             }
-            }
 
-            float8 result[3];
             result[0] = c0_0;
             result[1] = c1_0;
             result[2] = c2_0;
-            const int valid_rows = min(3, row_count - r);
 #pragma unroll
             for (int i = 0; i < 3; ++i) if (i < valid_rows) {
                 const int i1 = first_row + r + i;
@@ -153,7 +150,7 @@ __kernel void smr_kernel(
             while (atomic_load_explicit(state + 48, memory_order_relaxed, memory_scope_device) < 1) {
 const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 1) break;
-                smr_part_ce4b3d5b73c2(p0, p1, p2, item);
+                smr_part_402e37396fbd(p0, p1, p2, item);
                 atomic_fetch_add_explicit(state + 64, 1, memory_order_release, memory_scope_device);
             }
         }

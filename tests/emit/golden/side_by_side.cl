@@ -1,6 +1,6 @@
 // k0_contraction: global (10,), local (1,)
-#ifndef smr_part_fa779a6c7923_DEFINED
-#define smr_part_fa779a6c7923_DEFINED
+#ifndef smr_part_b09bb9b23244_DEFINED
+#define smr_part_b09bb9b23244_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -9,7 +9,7 @@
 //   3. Register tiles of 6 x 16 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_fa779a6c7923(
+static void smr_part_b09bb9b23244(
     __global const float* restrict p0 /* buffer[d0d1] of [12, 16] */,
     __global const float* restrict p1 /* buffer[d0] of [256] */,
     __global float* restrict p2 /* buffer[d0d1] of [12, 16] */,
@@ -25,6 +25,8 @@ static void smr_part_fa779a6c7923(
     for (int tile = max(first_tile - 0, 0); tile < min(last_tile - 0, 1); ++tile) {
         __global const float* right = p1 + (tile) * 256;
         for (int r = 0; r < row_count; r += 6) {
+            float8 result[12];
+            const int valid_rows = min(6, row_count - r);
             __global const float* a0 = p0 + (first_row + min(r + 0, row_count - 1)) * 16;
             __global const float* a1 = p0 + (first_row + min(r + 1, row_count - 1)) * 16;
             __global const float* a2 = p0 + (first_row + min(r + 2, row_count - 1)) * 16;
@@ -37,11 +39,9 @@ static void smr_part_fa779a6c7923(
             float8 c3_0 = 0.0f, c3_1 = 0.0f;
             float8 c4_0 = 0.0f, c4_1 = 0.0f;
             float8 c5_0 = 0.0f, c5_1 = 0.0f;
-            __global const float* next = right + 256 + r / 6 % 2 * 128;
-            for (int part = 0; part < 8; ++part) {
-            SMR_PREFETCH(next + part * 16);
-#pragma unroll
-            for (int k = part * 2; k < (part + 1) * 2; ++k) {
+            __global const float* next = right + 256;
+            for (int k = 0; k < 16; ++k) {
+                SMR_PREFETCH(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 16 + 0);
                 const float8 b1 = *(__global const smr_float8*)(right + k * 16 + 8);
                 c0_0 += a0[k] * b0;
@@ -57,9 +57,7 @@ static void smr_part_fa779a6c7923(
                 c5_0 += a5[k] * b0;
                 c5_1 += a5[k] * b1;
             }
-            }
 
-            float8 result[12];
             result[0] = c0_0;
             result[1] = c0_1;
             result[2] = c1_0;
@@ -72,7 +70,6 @@ static void smr_part_fa779a6c7923(
             result[9] = c4_1;
             result[10] = c5_0;
             result[11] = c5_1;
-            const int valid_rows = min(6, row_count - r);
 #pragma unroll
             for (int i = 0; i < 6; ++i) if (i < valid_rows) {
                 const int i1 = first_row + r + i;
@@ -134,6 +131,6 @@ __kernel void smr_kernel(
     __global const float* restrict p3 /* buffer[d0d1] of [9, 7] */,
     __global float* restrict p4 /* buffer[d0d1] of [7, 9] */) {
     const int item = (int)get_global_id(0);
-    if (item < 1) smr_part_fa779a6c7923(p0, p1, p2, item - 0);
+    if (item < 1) smr_part_b09bb9b23244(p0, p1, p2, item - 0);
     else if (item < 10) smr_part_69c79bc5b7b2(p3, p4, item - 1);
 }

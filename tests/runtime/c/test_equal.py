@@ -17,6 +17,7 @@ from smartmem_rules.api import OptimizedPlan
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.runtime.plan_file import save_plan
 from tests.emit.kernel_cases import CASES
+from tests.emit.test_byte_unit import product as byte_product
 from tests.plan.models import model, normal, whole
 from tests.plan.open_models import attention, perceptron
 from tests.plan.quantised import Weights, n_bits
@@ -72,6 +73,11 @@ def test_ordered_launches(tmp_path: Path) -> None:
     plan = optimize(CASES["ordered"].proto)
     assert [launch.form for launch in plan.kernels] == ["ordered"]
     same(plan, tmp_path / "a.plan", *(plan.random_feeds(seed) for seed in range(5)))
+
+
+def test_products_of_bytes_by_the_processor_s_matrix_unit(tmp_path: Path) -> None:
+    proto, left, _ = byte_product((33, 132, 48), 7)
+    same(optimize(proto), tmp_path / "a.plan", {"a": left})
 
 
 @pytest.mark.sampled(2)

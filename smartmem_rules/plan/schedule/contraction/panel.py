@@ -16,7 +16,7 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
     panel_columns,
     register_rows,
     register_step,
-    steps_ahead,
+    requests_ahead,
 )
 from smartmem_rules.tensor.ranges import largest
 
@@ -98,11 +98,13 @@ class PanelProblem:
         """The rows of a chain's block that a register block of their own takes."""
         return 0 if self.given is None else min(self.given, self.m) % sizes.rows
 
-    def ahead(self, sizes: PanelSizes) -> int:
-        """Steps of the reduction for each request of a line of the next tile of the right factors."""
-        blocks = min(sizes.block_rows, self.m) // sizes.rows
+    def ahead(self, sizes: PanelSizes) -> tuple[int, int]:
+        """See `requests_ahead`."""
+        rows = min(sizes.block_rows, self.m)
+        if not self.constant or rows < self.s.request_rows:
+            return 0, 0
         depth = self.k if self.c.of_bytes else count(self.c.k)
-        return steps_ahead(self.s, depth, sizes.columns, blocks) if self.constant else 0
+        return requests_ahead(self.s, depth, sizes.columns, -(-rows // sizes.rows))
 
     def _may_split(self) -> bool:
         """Whether several work-items may share the columns of the same rows."""

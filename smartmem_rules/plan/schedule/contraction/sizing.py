@@ -144,18 +144,19 @@ def _rows(s: RegisterTiles, columns: int) -> list[int]:
     return [r for r in s.rows if r * columns <= s.most_sums] or [min(s.rows)]
 
 
-def steps_ahead(s: RegisterTiles, k: int, columns: int, blocks: int) -> int:
-    """Steps of the reduction for each request of a line of the right factor's next tile, 0 for no requests.
+def requests_ahead(s: RegisterTiles, k: int, columns: int, blocks: int) -> tuple[int, int]:
+    """Steps of the reduction for each request of lines of the right factor's next tile, and lines at a time.
+
+    Both are 0 where nothing is requested.
 
     Args:
-        blocks: register blocks of rows over one tile, which share its lines.
+        blocks: register tiles of rows over one tile of columns, which share its lines.
     """
-    if is_symbolic(k) or is_symbolic(blocks):
-        return 0
-    possible = blocks * LINE_FLOATS // columns
-    # where so many blocks read a tile that its first use does not count, there are no requests
-    most_steps = min(s.request_steps, possible) if possible <= 4 * s.request_steps else 0
-    return max((steps for steps in range(2, most_steps + 1) if k % steps == 0), default=0)
+    if is_symbolic(k) or is_symbolic(blocks) or not s.request_steps or blocks > s.request_blocks:
+        return 0, 0
+    most_steps = min(s.request_steps, blocks * LINE_FLOATS // columns)
+    steps = max((steps for steps in range(1, most_steps + 1) if k % steps == 0), default=1)
+    return steps, -(-steps * columns // (LINE_FLOATS * blocks))
 
 
 def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:

@@ -14,8 +14,8 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
     most,
     register_rows,
     register_step,
+    requests_ahead,
     right_factors,
-    steps_ahead,
 )
 from smartmem_rules.plan.schedule.contraction.winograd import Transform, Windows, match_windows, transform_of
 from smartmem_rules.tensor.ranges import largest
@@ -134,9 +134,9 @@ class WinogradProblem:
         """Tiles of a block that a register block of their own takes."""
         return self.tiles_of(sizes.block_rows) % sizes.rows
 
-    def ahead(self, sizes: WinogradSizes) -> int:
-        """Steps of the reduction for each request of a line of the weights of the next point."""
-        return steps_ahead(self.s, self.k, sizes.columns, self.tiles_of(sizes.block_rows) // sizes.rows)
+    def ahead(self, sizes: WinogradSizes) -> tuple[int, int]:
+        """See `requests_ahead`; what is next are the weights of the next point."""
+        return requests_ahead(self.s, self.k, sizes.columns, -(-self.tiles_of(sizes.block_rows) // sizes.rows))
 
     @property
     def right_bytes(self) -> int:

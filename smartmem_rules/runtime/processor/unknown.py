@@ -18,6 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.runtime.processor.flags import PROCESSORS, processor_flags
+
 _UNKNOWN = b"generic"
 _RECORD_BYTES = 2048
 _LEVELS = {
@@ -31,7 +33,7 @@ _kept: list[Any] = []
 """The names that the driver holds pointers to."""
 
 
-def name_processor(handle: Any, processors: Path = Path("/proc/cpuinfo")) -> str | None:
+def name_processor(handle: Any, processors: Path = PROCESSORS) -> str | None:
     """Replace the name of an unknown processor in PoCL's record of a device.
 
     Args:
@@ -55,11 +57,7 @@ def name_processor(handle: Any, processors: Path = Path("/proc/cpuinfo")) -> str
 
 
 def _level(processors: Path) -> str | None:
-    try:
-        lines = processors.read_text().splitlines()
-    except OSError:
-        return None
-    flags = next((set(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), None)
+    flags = processor_flags(processors)
     if flags is None:
         return None
     levels = list(_LEVELS)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from smartmem_rules.runtime.unknown_processor import name_processor
+from smartmem_rules.runtime.processor.unknown import name_processor
 
 _V2 = "fpu cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3"
 _V3 = f"{_V2} avx avx2 bmi1 bmi2 f16c fma abm movbe xsave"

@@ -1,0 +1,136 @@
+"""What the guards of a rule say about the elements of constants: the loops over them, and their equations."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from smartmem_rules.guards.constant_elements import at_each_place, tensors_of, values_at_each_place
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.tensor.binding import FLOATS
+from smartmem_rules.tensor.definitions.values import Scope, TensorName
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.instantiate import names_in
+from smartmem_rules.tensor.primitives import Array, storage_dtype
+from smartmem_rules.verification.instances.roles import nodes
+
+
+@dataclass(frozen=True)
+class ElementGuards:
+    """The loops over elements that stand anywhere in the guards of a rule."""
+
+    guards: Sequence[ast.Expression]
+
+    @cached_property
+    def wanted(self) -> list[tuple[ast.Reduction, frozenset[str]]]:
+        """The loops that have to hold, each with the constants of which it reads elements."""
+        loops = [part for part in conjuncts(*self.guards) if isinstance(part, ast.Reduction)]
+        return [(loop, frozenset(name for name, _ in tensors_of(loop))) for loop in loops]
+
+    @cached_property
+    def equations(self) -> list[tuple[str, ast.Expression]]:
+        """The constants whose elements a loop equals to an expression, or holds near to it, and the expressions."""
+        loops = [node for guard in self.guards for node in nodes(guard) if isinstance(node, ast.Reduction)]
+        return [found for loop in loops if (found := equation_of(loop)) is not None]
+
+    def over(self, name: str, others: Container[str]) -> Iterator[ast.Reduction]:
+        """The loops over one constant, and others that are known, that have to hold."""
+        for loop, read in self.wanted:
+            if name in read and all(one == name or one in others for one in read):
+                yield loop
+
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """Constants by name; those that an equation makes of others behind all of them."""
+        made = {name for name, value in self.equations if any(isinstance(node, ast.Subscript) for node in nodes(value))}
+        return sorted(names, key=lambda name: (name in made, name))
+
+    def made_of(self, name: str) -> set[str]:
+        """The names of which an equation makes a constant."""
+        return {other for made, value in self.equations if made == name for other in names_in(value)}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the guards of a rule say about the elements of one constant.
+
+    Attributes:
+        others: the elements of constants that are drawn already.
+        literals: the numbers of the rule.
+    """
+
+    name: str
+    others: Mapping[str, Array]
+    guards: ElementGuards
+    scope: Scope
+    literals: Sequence[float]
+
+    @cached_property
+    def loops(self) -> list[ast.Reduction]:
+        """The loops over the constant that can be computed."""
+        return list(self.guards.over(self.name, self.others))
+
+    def at_each_place(self, loop: ast.Reduction, array: Array) -> Array | None:
+        """Where the body of a loop holds for some elements; None where the loop asks for something else."""
+        return at_each_place(loop, self.scope, {**self.others, self.name: array})
+
+    def holds(self, array: Array) -> bool:
+        """Whether all loops hold for some elements; of one that asks for something else nothing is said."""
+        found = (self.at_each_place(loop, array) for loop in self.loops)
+        return all(holds is None or bool(holds.all()) for holds in found)
+
+    def solved(self, type_: TensorType) -> Array | None:
+        """The elements that an equation of the guards says; None where none does.
+
+        What a guard holds near to an expression is meant as that expression, and is not rounded to the constant's type.
+        """
+        for loop in self.loops:
+            solved = self.right_of(loop)
+            if solved is not None and solved.size == type_.elements:
+                exact = isinstance(loop.body, ast.Binary) and loop.body.operator == "=="
+                return stored(solved, type_) if exact or type_.dtype not in FLOATS else solved.reshape(type_.shape)
+        return None
+
+    def right_of(self, loop: ast.Reduction) -> Array | None:
+        """The elements that a loop's equation says; None where it has none, or the rest of it is not known."""
+        found = equation_of(loop)
+        if found is None or found[0] != self.name:
+            return None
+        equation = replace(loop, kind="sum", body=found[1])
+        arrays = {name: one.astype(np.float64) if one.dtype.kind == "f" else one for name, one in self.others.items()}
+        solved = values_at_each_place(equation, _in_doubles(self.scope), arrays, "float64")
+        return None if solved is None else solved.astype(np.float64)
+
+
+def stored(flat: Sequence[float] | Array, type_: TensorType) -> Array:
+    """Elements as numbers of a constant's type."""
+    with np.errstate(over="ignore"):
+        return np.asarray(flat, np.float64).reshape(type_.shape).astype(storage_dtype(type_.dtype))
+
+
+def equation_of(loop: ast.Reduction) -> tuple[str, ast.Expression] | None:
+    """The tensor whose elements the body of a loop equals to an expression, or holds near to it, and the expression."""
+    match loop.body:
+        case ast.Binary(operator="==", left=ast.Subscript(base=ast.Name(id=name)), right=value):
+            return name, value
+        case ast.Binary(
+            operator="<" | "<=",
+            left=ast.Call(
+                function="abs",
+                arguments=(ast.Binary(operator="-", left=ast.Subscript(base=ast.Name(id=name)), right=value),),
+            ),
+        ):
+            return name, value
+    return None
+
+
+def _in_doubles(scope: Scope) -> Scope:
+    """The same names with all floats in double precision, in which products of two singles are exact."""
+    wide = dict(scope.tensors)
+    for name, tensor in scope.tensors.items():
+        if isinstance(tensor, TensorName) and tensor.type.dtype in FLOATS:
+            wide[name] = TensorName(tensor.name, TensorType("float64", tensor.type.shape))
+    return replace(scope, tensors=wide)
