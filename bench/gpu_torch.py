@@ -1,9 +1,10 @@
 """Ours beside torch.compile with CUDA graphs (TF32 off) on one NVIDIA device, in turns; torch with CUDA and timm.
 
 `python bench/gpu_torch.py` prints medians: ours from host to host, torch with its input on the device, and
-torch with its input from and its output to the host. Inputs lie in pinned memory on both sides. `--dtype float16` also has our plan in single precision in the
-same turns, and errors relative to the largest value of the first output: ours from ONNX Runtime in single precision,
-torch's, which has weights of its own, from its own double precision. BERT needs transformers.
+torch with its input from and its output to the host. Inputs lie in pinned memory on both sides. `--dtype float16` also
+has our plan in single precision in the same turns, and errors relative to the largest value of the first output: ours
+from ONNX Runtime in single precision, torch's, which has weights of its own, from its own double precision. BERT needs
+transformers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from markdown_tables import markdown
@@ -84,7 +86,7 @@ def measured(name: str, dtype: str, mode: str) -> tuple[list[str], float]:
         def from_host() -> Any:
             return first(compiled(there.copy_(here, non_blocking=True))).cpu()
 
-        own = [lambda plan=plan, given=plan.pinned(feeds): plan.run(given) for plan in plans]
+        own = [partial(plan.run, plan.pinned(feeds)) for plan in plans]
         *ours, device, host = in_turns(*own, on_device, from_host)
         error = float((from_host().double() - exact.cpu()).abs().max() / exact.abs().max())
     ratio = host / ours[0]

@@ -6,7 +6,9 @@
 // A persistent kernel of which work-groups take tasks in order: the work-groups of the first kernel, then those of the next.
 // A task waits until all tasks are done of the kernels that its own needs. Those were taken before it, by work-groups that
 // run, and the first task that is not done waits for nothing: so the launch comes to an end on any number of work-groups,
-// also where they run one after the other. A work-group says of each task that it is done. The last one to leave sets all counters to zero. A work-group that has looked {{ polls }} times in vain notes its kernel, and leaves.
+// also where they run one after the other. A work-group says of each task that it is done before it takes the next one.
+// The last one to leave sets all counters to zero. A work-group that has looked {{ polls }} times in vain notes its kernel,
+// and leaves. Before a task waits, it asks for what no other task writes: its first tiles of constants.
 // The note is copied to where the host reads outputs: a copy of its own would take longer than some kernels.
 __constant int smr_order_first[{{ first|length }}] = { {{ first|join(', ') }} }; // tasks before each kernel's own
 __constant int smr_order_waits[{{ waits|length }}] = { {{ waits|join(', ') }} }; // waits before each kernel's own

@@ -61,6 +61,16 @@ def text_of(order: TaskOrder) -> str:
     return "\n".join([*tables, *cases, f"for (int place = 0; place < {order.counters}; ++place) {{}}"])
 
 
+FETCHED = "copy(right_tiles, p1);"
+
+
+def fetching(parameters: str, body: str) -> Callable[[str], str]:
+    """The text with a function that runs before the tasks of the first step wait."""
+    function = f"static void part0_ahead(\n    {parameters},\n    const int item) {{\n    {body}\n}}\n"
+    call = "        case 0: part0_ahead(p0, p1, item, group, smr_local); break;\n"
+    return lambda text: function + call + text
+
+
 def drawn(draw: random.Random) -> Case:
     """Steps that read what steps before them wrote, some results in the memory of others."""
     steps = [Single(kernel=Kernel(name="k0", form="pointwise", reads=("t0",), writes=("t1",), operations=1))]
@@ -136,6 +146,34 @@ def faults(case: Case, draw: random.Random) -> Iterator[tuple[str, Case]]:
     assert case.source.waiting is not None
     inside = replace(case.source.waiting, element=draw.randrange(SIZE // 4))
     yield "a note in the elements", replace(case, source=replace(case.source, waiting=inside))
+
+
+CONSTANT, WRITTEN = "__global const float* restrict p1 /* of [4, 4] */", "__global const float* p0 /* of [4, 4] */"
+
+
+def test_what_no_task_writes_may_be_read_before_the_wait() -> None:
+    case = drawn(random.Random(2))
+    case.other_text(fetching(f"{WRITTEN},\n    {CONSTANT}", FETCHED)).check()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "body"),
+    [
+        pytest.param(f"{WRITTEN},\n    {CONSTANT}", f"{FETCHED} copy(left_tiles, p0);", id="reads what others write"),
+        pytest.param("__global float* restrict p1 /* of [4, 4] */", FETCHED, id="what it may write itself"),
+        pytest.param("__global const float* p1 /* of [4, 4] */", FETCHED, id="not constant"),
+    ],
+)
+def test_what_others_write_is_not_read_before_the_wait(parameters: str, body: str) -> None:
+    case = drawn(random.Random(2)).other_text(fetching(parameters, body))
+    with pytest.raises(InvariantError, match=r"part0_ahead uses p\d before its task waits"):
+        case.check()
+
+
+def test_a_function_that_runs_before_the_wait_has_a_text() -> None:
+    case = drawn(random.Random(2)).other_text(lambda text: "        case 0: part0_ahead(p0);\n" + text)
+    with pytest.raises(InvariantError, match="has no function part0_ahead"):
+        case.check()
 
 
 def test_faults_in_schedules_are_refused(request: pytest.FixtureRequest) -> None:
