@@ -30,6 +30,13 @@ MODELS = {
     "resnet50": "resnet50",
     "bert_base": "",
 }
+OTHERS = {
+    "resnext50": "resnext50_32x4d",
+    "regnetx_032": "regnetx_032",
+    "mobilenetv2": "mobilenetv2_100",
+    "efficientnet_b0": "efficientnet_b0",
+}
+"""Models by whose times nobody chose tiles for matrix units."""
 TOKENS = 128
 HEADER = "model | kernels | ours ms | torch on the device ms | torch host to host ms | torch / ours, host to host"
 HALVES = (
@@ -42,7 +49,9 @@ RUNS = 60
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", default=list(MODELS))
+    parser.add_argument(
+        "models", nargs="*", default=list(MODELS), help=f"by default {', '.join(MODELS)}; and {', '.join(OTHERS)}"
+    )
     parser.add_argument("--dtype", choices=("float32", "float16"), default="float32")
     parser.add_argument("--mode", default="reduce-overhead", help="of torch.compile")
     arguments = parser.parse_args()
@@ -110,7 +119,7 @@ def peer(name: str) -> tuple[Any, Any]:
         )
     import timm
 
-    return timm.create_model(MODELS[name]).cuda().eval(), torch.randn(1, 3, 224, 224, device="cuda")
+    return timm.create_model((MODELS | OTHERS)[name]).cuda().eval(), torch.randn(1, 3, 224, 224, device="cuda")
 
 
 def first(outputs: Any) -> Any:

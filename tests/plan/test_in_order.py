@@ -56,6 +56,15 @@ def test_one_launch_gives_what_many_give(plans: tuple[Path, Path]) -> None:
     assert not plan.prepare().fetch(state).any()
 
 
+def test_tasks_ask_for_constants_before_they_wait(plans: tuple[Path, Path]) -> None:
+    (source,) = (one for one in load(plans[0]).plan.sources if one.waiting is not None)
+    before, behind = source.text.split("smr_order_see(at) < tasks")
+    asked, done = re.findall(r"case (\d+): \w+_ahead\(", before), re.findall(r"case (\d+): (\w+)\(", behind)
+    assert asked
+    assert {*asked} <= {number for number, _ in done}
+    assert not [name for _, name in done if name.endswith("_ahead")]
+
+
 @pytest.mark.parametrize("threads", ["1", pytest.param("4", marks=pytest.mark.exhaustive)])
 def test_any_number_of_threads(plans: tuple[Path, Path], threads: str) -> None:
     agree_on_threads(plans, threads, 3)
