@@ -10,6 +10,7 @@ from smartmem_rules.fuzzing.case import Case
 from smartmem_rules.fuzzing.recipes import (
     blocks,
     control,
+    dynamic_integers,
     extents,
     few_bits,
     integers,
@@ -126,6 +127,14 @@ def integer(seed: int) -> Case:
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
+def dynamic(seed: int) -> Case:
+    """A model with products whose left factor is quantized when it runs."""
+    random = np.random.default_rng((seed, 10))
+    own = {dynamic_integers.products: 4 * _share(CHAIN_SHARE) // 5, dynamic_integers.recurrence: _share(CHAIN_SHARE) // 5}
+    case = _grown(f"dynamic-{seed}", random, SMALL_STEPS, {**RECIPES, **own})
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
 def _list(builder: Builder) -> None:
     builder.pick(sequences.RECIPES)(builder, _inner_step)
 
@@ -176,6 +185,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "listed": listed,
     "quantised": quantised,
     "integer": integer,
+    "dynamic": dynamic,
     "cut": cut,
     "side": side,
 }
