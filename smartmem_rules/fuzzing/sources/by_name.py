@@ -130,7 +130,8 @@ def integer(seed: int) -> Case:
 def dynamic(seed: int) -> Case:
     """A model with products whose left factor is quantized when it runs."""
     random = np.random.default_rng((seed, 10))
-    own = {dynamic_integers.products: 4 * _share(CHAIN_SHARE) // 5, dynamic_integers.recurrence: _share(CHAIN_SHARE) // 5}
+    share = _share(CHAIN_SHARE) // 5
+    own: dict[Recipe, int] = {dynamic_integers.products: 4 * share, dynamic_integers.recurrence: share}
     case = _grown(f"dynamic-{seed}", random, SMALL_STEPS, {**RECIPES, **own})
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
