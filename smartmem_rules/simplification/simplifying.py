@@ -11,8 +11,8 @@ from pathlib import Path
 import onnx
 from onnx import numpy_helper
 
-from smartmem_rules.graph.constants import constant_node_value
 from smartmem_rules.graph.expansion.known_branches import with_known_branches
+from smartmem_rules.graph.known.constants import constant_node_value
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, describe, opsets, sorted_nodes
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.pipeline import input_bounds, rules_of
