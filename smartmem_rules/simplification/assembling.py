@@ -140,13 +140,15 @@ def assembled(region: Region, selected: Selected, opset: int) -> Assembled:
         nodes += _copies_of_constants(outputs, constants, made, writer)
     given = {value.name for value in model.graph.input} | region.constants.keys() | constants.keys()
     given |= {tensor.name for tensor in model.graph.initializer}
-    given |= {tensor.values.name for tensor in model.graph.sparse_initializer}
+    sparse = {tensor.values.name for tensor in model.graph.sparse_initializer}
+    given |= sparse
     given -= {name for node in nodes for name in node.output}
     nodes = sorted_nodes(nodes, given, outputs)
     read = dict.fromkeys(name for node in nodes for name in node_inputs(node))
     read.update(dict.fromkeys(outputs))
     stored = [name for name in read if name in region.constants]
-    computed = {name: constants[name] for name in read if name in constants and name not in region.constants}
+    held = region.constants.keys() | sparse
+    computed = {name: constants[name] for name in read if name in constants and name not in held}
     domains = frozenset(node.domain for node in nodes if node.domain not in STANDARD)
     return Assembled(nodes=nodes, stored=stored, computed=computed, places=assembly.places, domains=domains)
 
