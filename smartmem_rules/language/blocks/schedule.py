@@ -75,7 +75,7 @@ class RegisterTiles(Schedule):
     step_overhead: float = real("what a step of the reduction costs besides, in products of a vector", 0.0)
     product_latency: float = real("from one product to the next of the same sum, in products of a vector", 0.0)
     load_cost: float = real("what loading a vector or repeating an element costs, in products of a vector", 0.0)
-    tile_overhead: float = real("what a register tile costs besides, for each vector of its sums, in the same unit", 0.0)
+    tile_overhead: float = real("what a register tile costs besides, for each vector of its sums; the same unit", 0.0)
     item_overhead: float = real("what a work-item costs besides, in products of a vector", 0.0)
     request_steps: int = whole("most steps of the reduction for one prefetch of the next tile of weights; 0: none", 0)
     request_rows: int = whole("rows from which on the next tile of weights is prefetched", 1)
