@@ -124,6 +124,16 @@ def test_the_table_of_folders_names_every_package(page: str) -> None:
     assert {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()} - named == set()
 
 
+@pytest.mark.parametrize("page", ["architecture.md", "glossary.md"])
+def test_pages_name_modules_that_are_there(page: str) -> None:
+    text = (ROOT.parent / "docs" / page).read_text("utf-8")
+    named = {name for name in re.findall(r"`((?:\w+\.)+\w+)`", text) if name.split(".")[0] in LAYERS}
+    packages = {".".join(path.parent.relative_to(ROOT).parts) for path in MODULES.values()}
+    known = {*MODULES, *packages}
+    # a module, or a name in one
+    assert {name for name in named if name not in known and name.rpartition(".")[0] not in MODULES} == set()
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {name: {one.target for one in found if one.target in MODULES} for name, found in graph_of_imports().items()}
     found = [circle for circle in circles(graph) if circle not in FAMILIES]
