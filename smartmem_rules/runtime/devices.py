@@ -15,9 +15,9 @@ from smartmem_rules.language.blocks.device import Device as Profile
 from smartmem_rules.language.blocks.keys import read
 from smartmem_rules.language.blocks.workarounds import Workaround
 from smartmem_rules.resources import rules_path
+from smartmem_rules.runtime.driver_cache import keep_driver_cache
 from smartmem_rules.runtime.forks import note_opened, refuse_in_child
 from smartmem_rules.runtime.processor.unknown import name_processor
-from smartmem_rules.runtime.program_cache import keep_driver_cache
 
 if TYPE_CHECKING:  # the rule language is not needed to run a plan
     from smartmem_rules.rulebase.base import RuleBase

@@ -13,7 +13,7 @@ import pytest
 from smartmem_rules.plan.artefact import Demands, Plan
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.plan_file import save_plan
-from smartmem_rules.runtime.program_cache import ProgramCache
+from smartmem_rules.runtime.programs.program_cache import ProgramCache
 from tests.damage.data import damaged_bytes
 from tests.runtime.c.library import compiler, driven, run, sanitized
 from tests.runtime.format.files import index_of, numbers, resealed, with_index
