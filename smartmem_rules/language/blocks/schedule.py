@@ -223,6 +223,7 @@ class Elementwise(Schedule):
     )
     group: int = whole("work-items of a work-group that share out vectors of the output", 64)
     places: int = whole("vectors of the output that a work-item computes", 1)
+    window_rows: int = whole("most neighbouring rows whose windows a work-item computes together", 1)
 
 
 @dataclass(frozen=True, kw_only=True)
