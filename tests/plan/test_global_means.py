@@ -1,4 +1,4 @@
-"""Means over whole images on GPUs: work-groups share them out, and no work-group of a product computes them by itself."""
+"""Means over whole images on GPUs: work-groups share them; no work-group of a product computes them by itself."""
 
 from __future__ import annotations
 

@@ -11,9 +11,11 @@ from smartmem_rules.language.blocks.schedule import CLASSES, Elementwise, Rows, 
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, PlanError, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size, row_axes, storage_of
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
-from smartmem_rules.plan.schedule.loops import lanes_across_rows
+from smartmem_rules.plan.schedule.loops import ElementLoops, lanes_across_rows, writes_images
+from smartmem_rules.plan.schedule.neighbours import NeighbourWindows
 from smartmem_rules.plan.schedule.records import ItemSchedule, TeamSchedule, VectorSchedule
 from smartmem_rules.tensor.expr import Expr, Reduce, walk
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.ranges import largest, several
 
 Choice = Mapping[str, int]
@@ -32,12 +34,23 @@ def sizes_of_elements(
     """
     if schedule.items:
         items = max(1, choice.get("items", schedule.items))
-        return ItemSchedule(name=schedule.name, template=schedule.template, items=items)
+        together = _window_rows(schedule, kernel, tensors, device, width)
+        return ItemSchedule(name=schedule.name, template=schedule.template, items=items, window_rows=together)
     places = max(1, choice.get("places", schedule.places))
     shared = VectorSchedule(name=schedule.name, template=schedule.template, group=schedule.group, places=places)
     if not isinstance(schedule, Rows):
         return shared
     return _teams(shared, schedule, kernel, tensors, device, width, choice)
+
+
+def _window_rows(
+    schedule: Elementwise, kernel: Kernel, tensors: Mapping[str, Stored], device: Device, width: int
+) -> int:
+    if schedule.window_rows == 1 or writes_images(kernel, tensors):
+        return 1
+    loops = ElementLoops.of(kernel, tensors, width)
+    found = NeighbourWindows.of(kernel, loops, width, schedule.window_rows, device.text.window_loads)
+    return 1 if found is None else found.group
 
 
 def search_space(schedule: Elementwise, own: Mapping[str, int]) -> list[dict[str, int]]:
@@ -76,15 +89,10 @@ def _teams(
     teams = max(1, min(schedule.team_group // team, most, device.memory.local_memory // (2 * max(arrays, 1))))
     if few and team > 1:
         teams = max(1, min(teams, rows // (2 * device.compute.units)))
-    vectors_of_rows = rows // width
-    whole_rows = (
-        team > 1
-        and not images
-        and 0 < schedule.alone_most < longest
-        and vectors_of_rows < device.compute.units * schedule.team_group
-        and lanes_across_rows(kernel, tensors, width)
-        and all(n.dtype in SHARED_SUMS for body in bodies_of(kernel) for n in walk(body) if isinstance(n, Reduce))
-    )
+    # vectors of several rows would leave units idle while each work-item sums long rows
+    long, idle = 0 < schedule.alone_most < longest, rows // width < device.compute.units * schedule.team_group
+    whole_rows = long and idle and team > 1 and not images and _shares_sums(kernel)
+    whole_rows = whole_rows and lanes_across_rows(kernel, tensors, width)
     return TeamSchedule(
         name=shared.name,
         template=shared.template,
@@ -94,6 +102,13 @@ def _teams(
         teams=teams,
         whole_rows=whole_rows,
     )
+
+
+def _shares_sums(kernel: Kernel) -> bool:
+    """Whether the members of a team can divide all reductions among themselves, as one loop each."""
+    reductions = [n for body in bodies_of(kernel) for n in walk(body) if isinstance(n, Reduce)]
+    closed = not any(is_symbolic(v.extent) for n in reductions for v in n.variables)
+    return closed and all(n.dtype in SHARED_SUMS for n in reductions)
 
 
 def element_schedules(schedules: Mapping[str, Schedule], kind: str, memory: str) -> dict[str, Elementwise]:
