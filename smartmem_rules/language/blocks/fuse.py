@@ -98,7 +98,11 @@ class Prologue(FeedBlock):
     right_bytes: int = whole("bytes of a right factor that are kept beside it", UNLIMITED)
     keeps: bool = flag("whether the rows may be stored too, for others that read them", False)
     columns: int = whole("columns of the right factor at most: each tile of them makes the rows anew", UNLIMITED)
-    summed: int = whole("elements of which an element of a row is the sum: a tile's work-group adds them", UNLIMITED)
+    summed: int = whole(
+        "elements of which an element of a row is the sum: a tile's work-group adds them; where the schedules of "
+        "tiles say what that takes (`looped_cycles`)",
+        UNLIMITED,
+    )
     summed_most: int = whole("the same, for kernels that compete where kernels are chosen by time", 0)
 
     def relaxed(self) -> Prologue:
