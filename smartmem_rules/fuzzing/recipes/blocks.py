@@ -25,7 +25,7 @@ FUSED = (
 )  # fmt: skip
 
 
-def _epsilon(b: Builder) -> dict[str, float]:
+def _epsilon(b: Builder) -> dict[str, Any]:
     """What keeps a normalization from dividing by zero; now and then as the operator has it by itself."""
     chosen = b.pick((1e-5, 0.1, None))
     return {} if chosen is None else {"epsilon": float(chosen)}
