@@ -18,9 +18,9 @@ from smartmem_rules.simplification.files import write_model
 from smartmem_rules.simplification.in_place import Aside
 from smartmem_rules.simplification.opsets import in_opset
 from smartmem_rules.simplification.options import Options
-from smartmem_rules.simplification.region import NothingToDo
 from smartmem_rules.simplification.report import Check, Report, counts_of
-from smartmem_rules.simplification.simplifying import Simplified, opset_of, seen_by_rules, simplified
+from smartmem_rules.simplification.rewriting.region import NothingToDo
+from smartmem_rules.simplification.rewriting.simplifying import Simplified, opset_of, seen_by_rules, simplified
 from smartmem_rules.writing.views import NotExpressible
 
 

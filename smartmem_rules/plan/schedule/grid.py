@@ -29,6 +29,7 @@ from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.ranges import largest, maximum, several, surely_at_most
 
 TILE_LANES = 4
+"""Floats of a vector in the templates of GPUs (`float4`), and of a texel."""
 OPEN_GROUP = 16
 """Work-items of a group on CPUs where their number is not known: the rest of the last group has nothing to do."""
 
@@ -85,8 +86,11 @@ class Grids:
 
     def _elements(self, kernel: Kernel, group_items: int) -> Grid:
         if self._is_cpu:
-            count = ElementLoops.of(kernel, self.tensors, self.width).outer_count
-            return Grid.of(chunks(count, schedule_of(kernel, ItemSchedule).items), 1)
+            count, own = (
+                ElementLoops.of(kernel, self.tensors, self.width).outer_count,
+                schedule_of(kernel, ItemSchedule),
+            )
+            return Grid.of(chunks(count // own.window_rows, own.items), 1)
         schedule = schedule_of(kernel, VectorSchedule)
         loops = ElementLoops.of(kernel, self.tensors, self.width, schedule.places)
         return Grid.covering(loops.outer_count * loops.vectors, group_items or schedule.group)

@@ -16,8 +16,8 @@ from onnx import helper
 from smartmem_rules.graph.loading import node_inputs, sorted_nodes
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.rulebase.instances import attribute_key
-from smartmem_rules.simplification.region import Region
-from smartmem_rules.simplification.selecting import Selected
+from smartmem_rules.simplification.rewriting.region import Region
+from smartmem_rules.simplification.rewriting.selecting import Selected
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.writing.expressing import STANDARD, write_node
 from smartmem_rules.writing.views import Writer

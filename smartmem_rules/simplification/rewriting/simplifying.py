@@ -11,24 +11,24 @@ from pathlib import Path
 import onnx
 from onnx import numpy_helper
 
-from smartmem_rules.graph.constants import constant_node_value
 from smartmem_rules.graph.expansion.known_branches import with_known_branches
+from smartmem_rules.graph.known.constants import constant_node_value
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, describe, opsets, sorted_nodes
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.pipeline import input_bounds, rules_of
 from smartmem_rules.rulebase.base import RuleBase
-from smartmem_rules.simplification.assembling import assembled
-from smartmem_rules.simplification.crediting import credits
 from smartmem_rules.simplification.encoding import size_of_files
-from smartmem_rules.simplification.folding import too_large
 from smartmem_rules.simplification.in_place import Aside
 from smartmem_rules.simplification.options import Options, SimplifyError
-from smartmem_rules.simplification.region import NothingToDo, Region, region_of
 from smartmem_rules.simplification.report import Counts, RuleUse, counts_of
-from smartmem_rules.simplification.selecting import selected
+from smartmem_rules.simplification.rewriting.assembling import assembled
+from smartmem_rules.simplification.rewriting.crediting import credits
+from smartmem_rules.simplification.rewriting.folding import too_large
+from smartmem_rules.simplification.rewriting.region import NothingToDo, Region, region_of
+from smartmem_rules.simplification.rewriting.selecting import selected
+from smartmem_rules.simplification.rewriting.verified import Verified, exact, verified
+from smartmem_rules.simplification.rewriting.writing_back import written_back
 from smartmem_rules.simplification.types import skeleton_of, types_of
-from smartmem_rules.simplification.verified import Verified, exact, verified
-from smartmem_rules.simplification.writing_back import written_back
 from smartmem_rules.tensor.primitives import Array
 
 EXPORT = "onnxruntime"

@@ -21,8 +21,8 @@ from smartmem_rules.graph.model import Graph, GraphError
 from smartmem_rules.limits import Limits
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.simplification.encoding import is_inside
-from smartmem_rules.simplification.folding import reason_of
 from smartmem_rules.simplification.in_place import mapped
+from smartmem_rules.simplification.rewriting.folding import reason_of
 from smartmem_rules.simplification.types import Types, is_usable
 from smartmem_rules.tensor.instantiate import size_of
 

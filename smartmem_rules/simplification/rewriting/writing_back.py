@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 import onnx
 from onnx import helper, numpy_helper
 
-from smartmem_rules.simplification.assembling import Assembled
 from smartmem_rules.simplification.in_place import Aside
-from smartmem_rules.simplification.region import Region
+from smartmem_rules.simplification.rewriting.assembling import Assembled
+from smartmem_rules.simplification.rewriting.region import Region
 
 _OWN_FIELDS = ("node", "initializer", "sparse_initializer", "input", "value_info", "quantization_annotation")
 _INPUTS_NAME_CONSTANTS = 4
