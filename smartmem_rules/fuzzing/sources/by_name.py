@@ -23,6 +23,7 @@ from smartmem_rules.fuzzing.recipes import (
 from smartmem_rules.fuzzing.recipes.builder import Builder
 from smartmem_rules.fuzzing.recipes.values import LARGE, SMALL, Sizes, draw_dtypes, draw_shape
 from smartmem_rules.fuzzing.sources.cuttings import cut
+from smartmem_rules.fuzzing.sources.decided import decided
 from smartmem_rules.fuzzing.sources.modes import draw_mode
 from smartmem_rules.fuzzing.sources.sides import side
 from smartmem_rules.fuzzing.sources.symbolic import opened
@@ -129,10 +130,19 @@ def integer(seed: int) -> Case:
 
 def dynamic(seed: int) -> Case:
     """A model with products whose left factor is quantized when it runs."""
-    random = np.random.default_rng((seed, 10))
+    random = np.random.default_rng((seed, 11))
     share = _share(CHAIN_SHARE) // 5
     own: dict[Recipe, int] = {dynamic_integers.products: 4 * share, dynamic_integers.recurrence: share}
     case = _grown(f"dynamic-{seed}", random, SMALL_STEPS, {**RECIPES, **own})
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
+def specialised(seed: int) -> Case:
+    """A model some of whose constants are inputs, so that it is planned when it runs."""
+    random = np.random.default_rng((seed, 10))
+    flows: Mapping[Recipe, int] = {_flow: _share(FLOW_SHARE / 2), _list: _share(FLOW_SHARE / 3)}
+    recipes = {**RECIPES, **{one: 2 * n for one, n in EXTENTS.items()}, **flows}
+    case = decided(_grown(f"specialised-{seed}", random, FLOW_STEPS, recipes), random)
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
@@ -187,6 +197,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "quantised": quantised,
     "integer": integer,
     "dynamic": dynamic,
+    "specialised": specialised,
     "cut": cut,
     "side": side,
 }
