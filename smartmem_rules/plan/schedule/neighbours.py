@@ -88,7 +88,7 @@ def shares(window: Reduce, across: Var, group: int, load_share: float) -> bool:
     asked = [
         substitute_variables(read, {across: Index(q), last: Index(step)})
         for read in walk(window.body)
-        if isinstance(read, Read) and across in free_variables(read)
+        if isinstance(read, Read)
         for q in range(group)
         for step in range(last.extent)
     ]
