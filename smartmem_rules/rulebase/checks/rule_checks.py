@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -266,7 +267,11 @@ def _check_left_attributes(left: s.Pattern, functions: Functions, names: Names) 
     bound: set[str] = set()
     for part in _walk(left):
         if isinstance(part, s.PatternAttribute) and not isinstance(part.value, s.Name):
-            yield from _scope(bound, functions, names).problems(part.value)
+            found = _scope(bound, functions, names).problems(part.value)
+            if isinstance(part.value, s.ListOf):
+                text = f"a name alone binds the whole list: `{part.name} = a`; its elements are `a[0]`, `a[1]`, ..."
+                found = (replace(one, fix=advice(text)) for one in found)
+            yield from found
         bound.update(_binds(part))
 
 
