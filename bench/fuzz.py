@@ -33,6 +33,7 @@ from smartmem_rules.fuzzing.campaigns.campaign import (
 from smartmem_rules.fuzzing.case import load_case
 from smartmem_rules.fuzzing.judge import judge
 from smartmem_rules.fuzzing.sources.by_name import SOURCES
+from smartmem_rules.runtime.devices import DeviceError, devices
 
 BEGIN, END = "<!-- fuzz {} -->\n", "<!-- end -->"
 
@@ -115,6 +116,11 @@ def main() -> int:
     if arguments.scheduler:
         answers = answers_by_dask(requests, arguments.scheduler)
     else:
+        try:
+            devices()  # without a device each model would be an error, after minutes of drawing
+        except DeviceError as error:
+            print(error, file=sys.stderr)
+            return 2
         answers = answers_here(requests, arguments.jobs)
     until = time.monotonic() + arguments.seconds
     summary = run(answers, None if arguments.no_reduce else arguments.keep, told, until)

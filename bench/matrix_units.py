@@ -20,7 +20,7 @@ from smartmem_rules.plan.ptx_target import IS_SET
 from smartmem_rules.plan.schedule.contraction.group import GroupTile
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
-from smartmem_rules.runtime.ptx_target import with_target
+from smartmem_rules.runtime.programs.ptx_target import with_target
 from smartmem_rules.runtime.target import target_of
 
 KERNEL = """

@@ -12,7 +12,8 @@ import json
 
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import load_rules
-from smartmem_rules.verification.proof.reads.open_reads import MOST_WAYS, reads_of
+from smartmem_rules.verification.proof.reads.open_reads import MOST_WAYS
+from smartmem_rules.verification.proof.reads.written_reads import reads_of
 from smartmem_rules.verification.reads import SHIPPED, definitions, digest, prove, shipped
 from smartmem_rules.whole_files import write_whole
 

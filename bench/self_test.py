@@ -37,9 +37,9 @@ from networks import path
 from smartmem_rules import optimize
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.probe import Probe
-from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.plan_file import save_plan
+from smartmem_rules.runtime.programs.compiling import BuildError, Programs
 from smartmem_rules.runtime.selftest.testing import asker_of, self_test
 from tests.runtime.c.library import CError, open_plan
 from tests.runtime.selftest.faults import FAULTS, changed

@@ -35,8 +35,8 @@ from smartmem_rules.graph.loading import input_types
 from smartmem_rules.runtime.feeds import compare, random_feeds
 from smartmem_rules.simplification.checking import tolerance_of
 from smartmem_rules.simplification.options import Options
-from smartmem_rules.simplification.region import NothingToDo
-from smartmem_rules.simplification.simplifying import seen_by_rules, simplified
+from smartmem_rules.simplification.rewriting.region import NothingToDo
+from smartmem_rules.simplification.rewriting.simplifying import seen_by_rules, simplified
 from smartmem_rules.simplification.types import precisions_of
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-30, -3e38)

@@ -1,7 +1,7 @@
 {# The matrix units of compute capability 9.0, which a group of four warps asks for together: both factors are read from
    local memory, and products run while the warps go on (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
    Their instructions are behind `//@`: the driver compiles OpenCL C for another target, and the runtime takes the mark
-   away from its PTX (smartmem_rules/runtime/ptx_target.py).
+   away from its PTX (smartmem_rules: ptx_target.py).
    u: the matrix block; f: its fragments by name; s: the sizes (GroupTile). #}
 {% from "matrix_ptx_memory.cl" import kept, stored, copied %}
 {% from "matrix_swizzle.cl" import places %}

@@ -432,7 +432,8 @@ static inline F smr_reduced##W(F x, I* quarter) {                               
     const D n = shifted - 6755399441055744.0;                                                          \
     *quarter = SMR_LOW_INT##W(shifted);                                                                \
     return SMR_TO_FLOAT##W((wide - n * 1.57079632673412561417) - n * 6.07710050650619224932e-11);      \
-}                                                                                                      \
+}
+#define SMR_NEAR(W, F, I)                                                                              \
 static inline F smr_near_sin##W(F r) {                                                                 \
     const F z = r * r;                                                                                 \
     const F p = (z * -1.9515295891e-4f + 8.3321608736e-3f) * z - 1.6666654611e-1f;                     \
@@ -457,23 +458,30 @@ static inline F smr_##NAME##W(F x) {                                            
         if (!(fabs(((const float*)&x)[lane]) < SMR_FAR)) ((float*)&value)[lane] = NAME(((const float*)&x)[lane]); \
     return value;                                                                                      \
 }
-#define SMR_ANGLES(W, F, I, D)                                                                         \
-SMR_REDUCED(W, F, I, D)                                                                                \
+#define SMR_ANGLES(W, F, I)                                                                            \
+SMR_NEAR(W, F, I)                                                                                      \
 SMR_TURNED(W, F, I, sin, (x == 0.0f ? x : smr_turned##W(s, c, quarter)))                               \
 SMR_TURNED(W, F, I, cos, smr_turned##W(s, c, quarter + 1))                                             \
 SMR_TURNED(W, F, I, tan, (x == 0.0f ? x : ((quarter & 1) != 0 ? -c / s : s / c)))
 #define SMR_TO_DOUBLE1(x) (double)(x)
 #define SMR_TO_DOUBLE4(x) convert_double4(x)
-#define SMR_TO_DOUBLE8(x) convert_double8(x)
 #define SMR_TO_FLOAT1(x) (float)(x)
 #define SMR_TO_FLOAT4(x) convert_float4(x)
-#define SMR_TO_FLOAT8(x) convert_float8(x)
 #define SMR_LOW_INT1(x) (int)(as_long(x) & 3)
 #define SMR_LOW_INT4(x) convert_int4(as_long4(x) & 3)
-#define SMR_LOW_INT8(x) convert_int8(as_long8(x) & 3)
-SMR_ANGLES(1, float, int, double)
-SMR_ANGLES(4, float4, int4, double4)
-SMR_ANGLES(8, float8, int8, double8)
+SMR_REDUCED(1, float, int, double)
+SMR_REDUCED(4, float4, int4, double4)
+/* Never a double8: where LLVM 14 compiles for registers of 256 bits (Zen 4, which it calls znver3), it ends the process
+   with `Cannot select ... VFPROUND` if it knows the angles. */
+static inline float8 smr_reduced8(float8 x, int8* quarter) {
+    int4 low, high;
+    const float8 r = (float8)(smr_reduced4(x.lo, &low), smr_reduced4(x.hi, &high));
+    *quarter = (int8)(low, high);
+    return r;
+}
+SMR_ANGLES(1, float, int)
+SMR_ANGLES(4, float4, int4)
+SMR_ANGLES(8, float8, int8)
 #else
 #define SMR_LANES(W, F, NAME)                                                                          \
 static inline F smr_##NAME##W(F x) {                                                                   \

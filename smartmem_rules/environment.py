@@ -98,6 +98,12 @@ ONE_LAUNCH = Variable(
     meaning="`on`: kernels on NVIDIA's GPUs share a launch in which their work-groups wait for each other, where the "
     "cost model says that this is faster; `off`: kernels that need each other have launches of their own",
 )
+PROCESSOR = Variable(
+    name="SMARTMEM_PROCESSOR",
+    default="all instructions of the processor",
+    meaning="`x86-64`, `x86-64-v2`, `x86-64-v3` or `x86-64-v4`: PoCL before version 7 compiles as for a processor of "
+    "this level (`x86-64-v3` is AVX2), and plans are made for its registers; libsmartmem does not read it",
+)
 VARIABLES = (
     CACHE,
     PLANS,
@@ -110,6 +116,7 @@ VARIABLES = (
     ANY_DRIVER,
     EMULATED_UNITS,
     ONE_LAUNCH,
+    PROCESSOR,
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ from smartmem_rules.collector import first_grows_old, no_collections
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import Dims
 from smartmem_rules.graph.model import Graph, Node
-from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.level import Level
 from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.language.fixes import did_you_mean
@@ -23,18 +22,11 @@ from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.rulebase.base import RuleBase, load_modules, load_rules
-from smartmem_rules.rulebase.identity import shown_file
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Stages, Unmeasured, Watcher
 from smartmem_rules.statistics import (
     ModelStatistics,
-    NearMiss,
-    PhaseStatistics,
     RewriteStatistics,
-    RuleCounts,
-    RuleSource,
-    SaturationStatistics,
-    SourceRange,
 )
 from smartmem_rules.tensor.atoms import Gathered
 from smartmem_rules.tensor.expr import own_indices, walk
@@ -44,7 +36,7 @@ from smartmem_rules.tensor.primitives import device_dtype
 from smartmem_rules.tensor.ranges import largest, smallest
 
 if TYPE_CHECKING:
-    from smartmem_rules.egraph.model import PhaseRun, Saturation
+    from smartmem_rules.egraph.model import Saturation
     from smartmem_rules.plan.build import Planning
     from smartmem_rules.plan.means import PlanOptions
 
@@ -277,6 +269,7 @@ def _choose(
     from smartmem_rules.egraph.saturation import saturate  # start-up time
     from smartmem_rules.extraction.extract import extract  # start-up time
     from smartmem_rules.extraction.printer import report_text, saturation_text  # start-up time
+    from smartmem_rules.extraction.rewriting import rewrite_statistics  # start-up time
 
     # x * (w * k) is no (x * w) * k where w * k is infinite: such models keep the order that they were written in
     reordering = tuple(rule.name for rule in base.rewrites if rule.relaxes)
@@ -289,83 +282,7 @@ def _choose(
             break
     clock.show("saturate", lambda: saturation_text(saturation))
     clock.show("extract", lambda: f"{report_text(report)}{extracted}")
-    statistics = RewriteStatistics(
-        extraction=report,
-        rules=tuple(RuleCounts(**asdict(one)) for one in saturation.statistics.values()),
-        saturation=SaturationStatistics(
-            stopped=saturation.stopped,
-            iterations=saturation.iterations,
-            enodes=saturation.enode_count,
-            phases=tuple(_phase_statistics(one) for one in saturation.phases),
-        ),
-        rules_of_node=_rules_of_nodes(saturation, extracted, base),
-        near_misses=_near_misses(saturation, graph),
-        rule_sites=_rule_sites(saturation, graph),
-        rule_places=_rule_places(saturation, base),
-    )
-    return extracted, statistics, saturation
-
-
-def _phase_statistics(ran: PhaseRun) -> PhaseStatistics:
-    return PhaseStatistics(
-        rulesets=ran.phase.rulesets, rounds=ran.rounds, enodes=ran.enodes, seconds=ran.seconds, stopped=ran.stopped
-    )
-
-
-def _rules_of_nodes(saturation: Saturation, extracted: Graph, base: RuleBase) -> dict[str, tuple[str, ...]]:
-    """For each ONNX node the rules that made what was chosen in its place, and what became a view there."""
-    found: dict[str, dict[str, None]] = {}
-    eliminated = {rule.name: rule.operator for rule in base.eliminates}
-    for node in extracted.nodes:
-        classes = {saturation.tensor_class[name] for name in node.outputs if name in saturation.tensor_class}
-        made = [e for n in classes for e in saturation.classes[n].nodes if e.operator == node.operator]
-        before = {eliminated[rule] for e in made for rule in e.rules if rule in eliminated}
-        made += [e for n in classes for e in saturation.classes[n].nodes if e.operator in before]
-        for origin in node.origin or (node.name,):
-            found.setdefault(origin, {}).update((rule, None) for e in made for rule in e.rules)
-    return {origin: tuple(rules) for origin, rules in found.items() if rules}
-
-
-def _near_misses(saturation: Saturation, graph: Graph) -> dict[str, tuple[NearMiss, ...]]:
-    """For each ONNX node the rules that matched there, with the guard that turned them down, the nearest first."""
-    producers = graph.producers()
-    found: dict[str, list[NearMiss]] = {}
-    for miss in sorted(saturation.near_misses, key=lambda miss: (-miss.size, -miss.passed)):
-        node = producers.get(miss.tensor or "")
-        if node is not None:
-            guard = None if miss.place is None else _range(miss.place)
-            one = NearMiss(rule=miss.rule, reason=miss.reason, values=dict(miss.values), guard=guard)
-            for origin in node.origin or (node.name,):
-                misses = found.setdefault(origin, [])
-                if one not in misses:
-                    misses.append(one)
-    return {origin: tuple(misses) for origin, misses in found.items()}
-
-
-def _rule_sites(saturation: Saturation, graph: Graph) -> dict[str, tuple[str, ...]]:
-    """For each rule that fired the ONNX nodes whose results it rewrote."""
-    producers = graph.producers()
-    found: dict[str, dict[str, None]] = {}
-    for class_ in saturation.classes.values():
-        nodes = [producers[tensor] for tensor in class_.tensors if tensor in producers]
-        origins = dict.fromkeys(origin for node in nodes for origin in node.origin or (node.name,))
-        for enode in class_.nodes:
-            for rule in enode.rules:
-                found.setdefault(rule, {}).update(origins)
-    return {rule: tuple(origins) for rule, origins in found.items()}
-
-
-def _rule_places(saturation: Saturation, base: RuleBase) -> dict[str, RuleSource]:
-    """Where the rules stand that took part, and what they say."""
-    return {
-        rule.name: RuleSource(range=_range(rule.span), equation=rule.comment, cites=rule.cites)
-        for rule in base.rules()
-        if rule.name in saturation.statistics
-    }
-
-
-def _range(span: s.Span) -> SourceRange:
-    return SourceRange(**{**span._asdict(), "file": shown_file(span.file)})
+    return extracted, rewrite_statistics(saturation, graph, extracted, report, base), saturation
 
 
 def _model_statistics(graph: Graph, dtype: str) -> ModelStatistics:

@@ -65,8 +65,11 @@ def test_a_program_runs_what_python_runs(tmp_path: Path) -> None:
     environment = {**os.environ, **opencl_environment()}
     x = np.zeros((10, 20), np.float32)
     np.save(folder / "x.npy", x)
+    np.save(folder / "cut.npy", x[:7])
+    os.truncate(folder / "cut.npy", (folder / "cut.npy").stat().st_size - 4)
     for argument, message in (
         ("x=nothing.npy", "cannot be read"),
+        ("x=cut.npy", "the input x has 560 bytes with this shape, not 556"),
         ("x=x.npy", "the plan is made for 1 to 9"),
         ("z=x.npy", "names no input"),
         ("--device", "usage"),
@@ -76,7 +79,7 @@ def test_a_program_runs_what_python_runs(tmp_path: Path) -> None:
         assert message in done.stdout + done.stderr
     np.save(folder / "x.npy", x.astype(np.float64))
     done = subprocess.run(["./run", "x=x.npy"], cwd=folder, env=environment, capture_output=True, text=True)
-    assert "another type" in done.stderr
+    assert "has elements of type '<f8', and those of the input are '<f4'" in done.stderr
 
 
 def test_a_program_of_a_single_file_and_names_that_c_could_misread(tmp_path: Path) -> None:

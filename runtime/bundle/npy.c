@@ -53,6 +53,14 @@ static int read_shape(const char *text, array *read) {
     }
 }
 
+/* Names both types as numpy does; the text counts until the next call. */
+static const char *other_type(const char *found, const char *wanted) {
+    static char said[96];
+    snprintf(said, sizeof said, "has elements of type '%.*s', and those of the input are '%s'",
+             (int)strcspn(found, "'"), found, wanted);
+    return said;
+}
+
 static const char *read_header(char *header, smartmem_element element, array *read) {
     const char *type = strstr(header, "'descr':"), *order = strstr(header, "'fortran_order':"),
                *shape = strstr(header, "'shape':");
@@ -61,11 +69,11 @@ static const char *read_header(char *header, smartmem_element element, array *re
     if (strncmp(order + 16 + strspn(order + 16, " "), "False", 5) != 0)
         return "has its columns first; write numpy.ascontiguousarray(...)";
     type += 8 + strspn(type + 8, " ");
-    const char *wanted = DESCRIPTIONS[element];
+    const char *wanted = DESCRIPTIONS[element], *given = type + (*type == '\'');
     /* `|V2` and `<V2` are the same */
     if (*type++ != '\'' || strncmp(type + 1, wanted + 1, strlen(wanted + 1)) != 0 ||
         type[1 + strlen(wanted + 1)] != '\'' || *type == '>')
-        return "has elements of another type than the input";
+        return other_type(given, wanted);
     return read_shape(shape, read) ? NULL : "has a shape that this program cannot read";
 }
 

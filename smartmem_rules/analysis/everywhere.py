@@ -23,12 +23,16 @@ class Undecided(Exception):
     """There are too many points, or elements of tensors decide."""
 
 
-def equal_indices(left: Index, right: Index) -> bool:
-    """Whether two indices have one value at every point; False where that cannot be decided."""
+def equal_indices(left: Index, right: Index, most: int = MOST_POINTS) -> bool:
+    """Whether two indices have one value at every point; False where that cannot be decided.
+
+    Args:
+        most: points up to which all are looked at.
+    """
     if left == right:
         return True
     try:
-        grid = points(left.variables | right.variables)
+        grid = points(left.variables | right.variables, most)
         return bool(np.all(evaluated(left, grid) == evaluated(right, grid)))
     except Undecided:
         return False
@@ -78,10 +82,10 @@ def _box(indices: Sequence[Index]) -> list[tuple[int, int]] | None:
     return box
 
 
-def points(variables: frozenset[Var]) -> dict[Var, np.ndarray]:
-    """A grid over all values of variables."""
+def points(variables: frozenset[Var], most: int = MOST_POINTS) -> dict[Var, np.ndarray]:
+    """A grid over all values of variables; raises Undecided where it has more than `most` points."""
     extents = [v.extent for v in variables]
-    if any(map(is_symbolic, extents)) or math.prod(extents) > MOST_POINTS:
+    if any(map(is_symbolic, extents)) or math.prod(extents) > most:
         raise Undecided
     ordered = sorted(variables, key=lambda v: v.name)
     return dict(zip(ordered, np.ogrid[tuple(slice(v.extent) for v in ordered)], strict=True)) if ordered else {}

@@ -25,8 +25,8 @@ from smartmem_rules.checking.kernels import DOUBLE, SINGLE, Kernels, NoKernelErr
 from smartmem_rules.checking.opinions import Opinion, opinion
 from smartmem_rules.checking.own_references import References
 from smartmem_rules.checking.rounding import as_stored, noisy, relative_noise, rounding, to_half
-from smartmem_rules.graph.constants import constant_node_value, dense
 from smartmem_rules.graph.errors import GraphError
+from smartmem_rules.graph.known.constants import constant_node_value, dense
 from smartmem_rules.graph.loading import (
     ModelSource,
     captured,

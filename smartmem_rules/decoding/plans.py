@@ -20,7 +20,7 @@ from smartmem_rules.decoding.room import Demand
 from smartmem_rules.planned import planned
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError
 from smartmem_rules.runtime.executor import Executor, Home
-from smartmem_rules.runtime.shared_programs import context_on
+from smartmem_rules.runtime.programs.shared_programs import context_on
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Clock, Progress
 

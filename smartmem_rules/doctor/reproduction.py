@@ -17,8 +17,8 @@ from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import memory_shape
 from smartmem_rules.plan.probe import GIVEN, SIGNS, UNSET, Filling, Probe, Rows, signs
 from smartmem_rules.resources import native_path
-from smartmem_rules.runtime.compiling import options_of
 from smartmem_rules.runtime.devices import Device
+from smartmem_rules.runtime.programs.compiling import options_of
 from smartmem_rules.runtime.selftest.report import device_text
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.whole_files import write_whole

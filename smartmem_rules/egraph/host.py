@@ -16,7 +16,7 @@ import numpy as np
 
 from smartmem_rules.egraph.constants import Constants, Recipe
 from smartmem_rules.egraph.model import Meta, NearMiss, RuleStatistics
-from smartmem_rules.graph.shapes import is_open
+from smartmem_rules.graph.known.shapes import is_open
 from smartmem_rules.language.syntax import Span
 from smartmem_rules.rulebase.instances import Instances, attribute_key
 from smartmem_rules.rulebase.kept import Constant, KeepRules, keeping_rule

@@ -8,8 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-import numpy as np
-
+from smartmem_rules.analysis.everywhere import equal_indices
 from smartmem_rules.egraph.bindings import bindings
 from smartmem_rules.egraph.index_compile import DECLARATIONS, compile_index_rules
 from smartmem_rules.language import syntax as ast
@@ -68,7 +67,7 @@ class Improver:
         found = self.known.get(asked)
         if found is None:
             better = self._search(asked)
-            cheaper = better is not None and cost(better) < cost(asked) and equal_everywhere(better, asked)
+            cheaper = better is not None and cost(better) < cost(asked) and equal_indices(better, asked, PROOF_POINTS)
             found = self.known[asked] = better if cheaper and better is not None else asked
         return substitute(found, dict(zip(numbered, map(variable, own), strict=True)))
 
@@ -240,35 +239,4 @@ def cost(index: Index) -> int:
                 total += 8 + cost(position)
             case _:
                 pass
-    return total
-
-
-def equal_everywhere(left: Index, right: Index) -> bool:
-    """Whether two indices have the same value at every point; False where there are too many points to look at."""
-    variables = sorted(left.variables | right.variables, key=lambda v: v.name)
-    points = 1
-    for var in variables:
-        points *= var.extent
-    if points > PROOF_POINTS or left.gathered or right.gathered:
-        return False
-    grids = np.meshgrid(*(np.arange(v.extent) for v in variables), indexing="ij", sparse=True) if variables else []
-    values = dict(zip(variables, grids, strict=True))
-    return bool(np.all(_evaluate(left, values) == _evaluate(right, values)))
-
-
-def _evaluate(index: Index, values: dict[Var, np.ndarray]) -> np.ndarray:
-    total = np.asarray(index.constant)
-    for atom, coefficient in index.terms:
-        match atom:
-            case Var():
-                part = values[atom]
-            case Div(value=value, divisor=divisor):
-                part = _evaluate(value, values) // divisor
-            case Mod(value=value, divisor=divisor):
-                part = _evaluate(value, values) % divisor
-            case Lookup(table=table, position=position):
-                part = np.asarray(table)[_evaluate(position, values)]
-            case _:
-                raise ValueError("an element of a tensor has no value before the model runs")
-        total = total + coefficient * part
     return total

@@ -24,9 +24,9 @@ from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
 from smartmem_rules.fuzzing.systems import BrokenModel, run_by
 from smartmem_rules.optimized import OptimizedPlan
-from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.contexts.memory import RunError
 from smartmem_rules.runtime.devices import DeviceError
+from smartmem_rules.runtime.programs.compiling import BuildError
 
 RIGHT, REFUSED, NO_REFERENCE = "right", "refused", "no reference"
 WRONG, ERROR, CRASH, HANG = "wrong", "error", "crash", "hang"

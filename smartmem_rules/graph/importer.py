@@ -10,7 +10,6 @@ from pathlib import Path
 
 import onnx
 
-from smartmem_rules.graph.constants import constant_node_value, dense
 from smartmem_rules.graph.expansion.bodies import Bodies, has_body
 from smartmem_rules.graph.expansion.control import ControlFlow
 from smartmem_rules.graph.expansion.counted_shapes import counted_shape
@@ -20,8 +19,11 @@ from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
 from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
 from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ensemble
 from smartmem_rules.graph.failures import Failures
-from smartmem_rules.graph.folding import Folding
 from smartmem_rules.graph.guard import Guard
+from smartmem_rules.graph.known.constants import constant_node_value, dense
+from smartmem_rules.graph.known.folding import Folding
+from smartmem_rules.graph.known.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
+from smartmem_rules.graph.known.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.loading import (
     DEFAULT_DOMAIN,
     Dims,
@@ -38,8 +40,6 @@ from smartmem_rules.graph.loading import (
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
 from smartmem_rules.graph.model import EXTENTS, Graph, GraphError, Node
 from smartmem_rules.graph.run_number import RUN_NUMBER
-from smartmem_rules.graph.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
-from smartmem_rules.graph.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.graph.wellformed import check_model
 from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value

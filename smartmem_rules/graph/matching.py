@@ -11,8 +11,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from smartmem_rules.graph.known.shapes import holds_extents
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
-from smartmem_rules.graph.shapes import holds_extents
 from smartmem_rules.graph.weights import Values
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.fixes import did_you_mean

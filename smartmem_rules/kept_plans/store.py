@@ -29,7 +29,7 @@ from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.runtime.devices import Device, devices, shipped_workarounds
 from smartmem_rules.runtime.format.container import DamageError
-from smartmem_rules.runtime.program_cache import forget_oldest, free_bytes
+from smartmem_rules.runtime.kept_files import forget_oldest, free_bytes
 from smartmem_rules.whole_files import whole_file
 
 MOST_BYTES = 8 << 30

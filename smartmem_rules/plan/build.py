@@ -10,11 +10,11 @@ from smartmem_rules.language.blocks.device import Device, ImageLimits
 from smartmem_rules.language.blocks.fuse import Horizontal, InOrder, Megakernel
 from smartmem_rules.language.blocks.schedule import Elementwise, Schedule
 from smartmem_rules.plan.fusion.alternatives import Limits
-from smartmem_rules.plan.fusion.integer_sums import sums_as
-from smartmem_rules.plan.fusion.known import with_known_inside
-from smartmem_rules.plan.fusion.program import Program, flatten
+from smartmem_rules.plan.fusion.equations.integer_sums import sums_as
+from smartmem_rules.plan.fusion.equations.known import with_known_inside
+from smartmem_rules.plan.fusion.equations.program import Program, flatten
+from smartmem_rules.plan.fusion.equations.tables import with_tables_in_memory
 from smartmem_rules.plan.fusion.refusals import Refusals
-from smartmem_rules.plan.fusion.tables import with_tables_in_memory
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Stored, row_major

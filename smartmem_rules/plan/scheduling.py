@@ -11,7 +11,7 @@ import numpy as np
 
 from smartmem_rules.language.blocks.fuse import Horizontal, InOrder
 from smartmem_rules.plan.build import Planning
-from smartmem_rules.plan.fusion.program import Program
+from smartmem_rules.plan.fusion.equations.program import Program
 from smartmem_rules.plan.kernel.launch import Launch, Wave
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.packing import pack

@@ -19,7 +19,7 @@ from smartmem_rules.exchange.expressions import map_json, value_json
 from smartmem_rules.graph.equations import is_opaque
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.plan.build import Planning
-from smartmem_rules.plan.fusion.program import StoredTable
+from smartmem_rules.plan.fusion.equations.program import StoredTable
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.layout.copies import COPY
 from smartmem_rules.provenance.derivation import Derivation, renamed

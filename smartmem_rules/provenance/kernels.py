@@ -9,8 +9,8 @@ from smartmem_rules.exchange.expressions import expression_json, index_json
 from smartmem_rules.exchange.kernels import KernelClaim, stage_text, store_text
 from smartmem_rules.exchange.kernels import Stage as ClaimedStage
 from smartmem_rules.exchange.kernels import Store as Claimed
-from smartmem_rules.plan.fusion.program import StoredTable
-from smartmem_rules.plan.fusion.tables import with_tables_in_text
+from smartmem_rules.plan.fusion.equations.program import StoredTable
+from smartmem_rules.plan.fusion.equations.tables import with_tables_in_text
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Store
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Apply, Expr, Read, Reduce, own_indices, rename_reads, walk

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ from smartmem_rules.language.blocks.device import Device as Profile
 from smartmem_rules.language.blocks.keys import read
 from smartmem_rules.language.blocks.workarounds import Workaround
 from smartmem_rules.resources import rules_path
+from smartmem_rules.runtime.driver_cache import keep_driver_cache
 from smartmem_rules.runtime.forks import note_opened, refuse_in_child
 from smartmem_rules.runtime.processor.unknown import name_processor
-from smartmem_rules.runtime.program_cache import keep_driver_cache
 
 if TYPE_CHECKING:  # the rule language is not needed to run a plan
     from smartmem_rules.rulebase.base import RuleBase
@@ -141,7 +141,9 @@ def devices(profiles: Mapping[str, Profile] | None = None) -> list[Device]:
         for d, handle in enumerate(handles):
             device = _describe(f"{p}:{d}", platform, handle, workarounds)
             if any(one.effect == "names_processor" for one in device.workarounds):
-                name_processor(handle)
+                level = name_processor(handle)
+                if level is not None:
+                    device = replace(device, vector_width=min(device.vector_width, level.lanes))
             found.append(device)
     if not found:
         raise DeviceError(_NO_DEVICE.format(reason="no platform lists a device"))

@@ -15,7 +15,6 @@ import numpy as np
 
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.plan.artefact import Plan, Source
-from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.contexts.alike import LikeConstants
 from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, context_bytes, device_bytes
@@ -26,7 +25,8 @@ from smartmem_rules.runtime.devices import Device, DeviceError, check_driver
 from smartmem_rules.runtime.feeds import Array, ClosedInputs, check_feeds, extents_of, random_feeds
 from smartmem_rules.runtime.fitting import refuse_unfit
 from smartmem_rules.runtime.forks import refuse_in_child
-from smartmem_rules.runtime.shared_programs import context_on
+from smartmem_rules.runtime.programs.compiling import BuildError, Programs
+from smartmem_rules.runtime.programs.shared_programs import context_on
 from smartmem_rules.tensor.types import TensorType
 
 CONTEXTS = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,9 +18,9 @@ from smartmem_rules.simplification.files import write_model
 from smartmem_rules.simplification.in_place import Aside
 from smartmem_rules.simplification.opsets import in_opset
 from smartmem_rules.simplification.options import Options
-from smartmem_rules.simplification.region import NothingToDo
 from smartmem_rules.simplification.report import Check, Report, counts_of
-from smartmem_rules.simplification.simplifying import Simplified, opset_of, seen_by_rules, simplified
+from smartmem_rules.simplification.rewriting.region import NothingToDo
+from smartmem_rules.simplification.rewriting.simplifying import Simplified, opset_of, seen_by_rules, simplified
 from smartmem_rules.writing.views import NotExpressible
 
 
@@ -52,17 +53,13 @@ def attempted(task: Task, options: Options, checking: Checking) -> tuple[Report,
     for tried in (options, replace(options, exact=True)):
         try:
             with no_collections():
-                seen = seen_by_rules(given, task.folder, tried)
-                checking.wait()  # the e-graph and ONNX Runtime's tensors would add up
-                found = simplified(seen, tried, task.aside)
+                found = _simplified(given, task, tried, checking)
         except (NothingToDo, EngineError, Infeasible, NotExpressible) as error:
             reason = reason or str(error)
             break
         if given is model and not found.is_better:
             reason = reason or "no form with fewer nodes or a smaller file was found"
             break
-        checking.begin(seen.bounds)
-        del seen
         return_free_memory()
         try:
             check = checking.checker().check(write_model(found.model, task.folder, task.place, task.name))
@@ -75,6 +72,24 @@ def attempted(task: Task, options: Options, checking: Checking) -> tuple[Report,
             found = replace(found, before=counts_of(model, size_of_files(model)))
         return _report(found, tried, check, time.perf_counter() - started), found
     return _unchanged(model, options, reason, differed, time.perf_counter() - started), None
+
+
+def _simplified(given: onnx.ModelProto, task: Task, options: Options, checking: Checking) -> Simplified:
+    """Simplify a model whose run by ONNX Runtime has begun when this returns.
+
+    What ONNX Runtime does not run stays as it is. Most models run as a whole, so that is found out afterwards.
+    """
+    left_out: Mapping[str, str] = {}
+    while True:
+        seen = seen_by_rules(given, task.folder, options, left_out)
+        checking.wait()  # the e-graph and ONNX Runtime's tensors would add up
+        found = simplified(seen, options, task.aside)
+        if not found.is_better and given is task.model:
+            return found
+        checking.begin(seen.bounds)
+        left_out = checking.checker().left_out
+        if left_out.keys() <= seen.kept_results:
+            return found
 
 
 def _report(found: Simplified, options: Options, check: Check, seconds: float) -> Report:

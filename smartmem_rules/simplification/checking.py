@@ -18,6 +18,7 @@ from smartmem_rules.graph.model import GraphError
 from smartmem_rules.graph.weights import RECIPES, graph_tensors, is_external, location
 from smartmem_rules.runtime.feeds import Array, compare, random_feeds
 from smartmem_rules.runtime.reference import complete_file
+from smartmem_rules.simplification.cutting import ChangedNode, Compared, Cut, cut_of
 from smartmem_rules.simplification.encoding import INSIDE, is_inside
 from smartmem_rules.simplification.files import ONE_FILE
 from smartmem_rules.simplification.in_place import read_in_place
@@ -33,6 +34,8 @@ Outputs that are no floats have to be equal.
 """
 _EXTENTS = (2, 3, 1, 4, 8, 16, 32, 64, 7)
 """Extents that symbolic dimensions are tried with, until the input takes them."""
+_WORDS = ("", "a", "A b", "z\u00e9ro", "7")
+"""What inputs of text hold."""
 _REFERENCE = "ONNX Runtime"
 _FOLDER = "session.model_external_initializers_file_folder_path"
 
@@ -48,7 +51,10 @@ class DifferentError(SmartmemError):
 
 
 class Checker:
-    """A model that simplified models are compared with; it runs once."""
+    """A model that simplified models are compared with; it runs once.
+
+    Nodes that ONNX Runtime does not run are left out of all of these models (`cutting`).
+    """
 
     def __init__(self, path: Path, declared: onnx.ModelProto, bounds: Mapping[str, int]) -> None:
         """Args:
@@ -61,7 +67,15 @@ class Checker:
         """
         self._path = path
         self._precisions = precisions_of(declared)
-        model = _Session(path)
+        self._cut: Cut | None = None
+        try:
+            model = _Session(path)
+        except CheckError:
+            self._cut = cut_of(declared, _loads)
+            if self._cut is None:
+                raise
+            model = _Session(path, self._cut)
+            declared = self._cut.remainder(declared).model
         self._runs: list[tuple[Feeds, list[Array]]] = []
         reason = ""
         for feeds in _draws(declared, bounds):
@@ -73,8 +87,13 @@ class Checker:
                 break
         if not self._runs:
             raise CheckError(f"ONNX Runtime cannot run {path} on random inputs, so nothing can be checked: {reason}")
-        self._names = model.outputs
+        self._compared_tensors = model.compared
         model.close()
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """The nodes that ONNX Runtime does not run, by their first result, and what they are called."""
+        return {} if self._cut is None else dict(zip(self._cut.nodes, self._cut.described, strict=True))
 
     @property
     def feeds(self) -> Feeds:
@@ -88,9 +107,11 @@ class Checker:
             DifferentError: it does not run, or an output is off by more than rounding explains.
         """
         try:
-            other = _Session(path)
+            other = _Session(path, self._cut)
             results = [other.run(feeds) for feeds, _ in self._runs]
             other.close()
+        except ChangedNode as error:
+            raise DifferentError(str(error)) from error
         except Exception as error:
             reason = " ".join(str(error).split())
             raise DifferentError(f"ONNX Runtime does not run the simplified model: {reason}") from error
@@ -104,17 +125,20 @@ class Checker:
 
     def _varying(self) -> tuple[str, ...]:
         """The outputs that two runs of the model itself give differently."""
-        model = _Session(self._path)
-        pairs = zip(self._names, model.run(self.feeds), model.run(self.feeds), strict=True)
-        return tuple(name for name, one, other in pairs if not _is_same(one, other))
+        model = _Session(self._path, self._cut)
+        pairs = zip(self._compared_tensors, model.run(self.feeds), model.run(self.feeds), strict=True)
+        return tuple(tensor.original for tensor, one, other in pairs if not _is_same(one, other))
 
     def _compared(self, results: Sequence[list[Any]], varying: tuple[str, ...]) -> Check:
         worst = 0.0
         for number, ((_, expected), found) in enumerate(zip(self._runs, results, strict=True)):
-            for name, one, made in zip(self._names, expected, found, strict=True):
-                where = f"the output {name!r}, run {number}"
+            for tensor, one, made in zip(self._compared_tensors, expected, found, strict=True):
+                where, name = f"{tensor.label}, run {number}", tensor.original
                 worst = max(worst, _error(where, one, made, self._precisions.get(name, ""), name in varying))
-        return Check(reference=_REFERENCE, runs=len(results), max_relative_error=worst, varying=varying)
+        left_out = tuple(self.left_out.values())
+        return Check(
+            reference=_REFERENCE, runs=len(results), max_relative_error=worst, varying=varying, left_out=left_out
+        )
 
 
 class Checking:
@@ -173,42 +197,98 @@ def _error(where: str, expected: Any, found: Any, precision: str, varies: bool) 
 
 
 class _Session:
-    """A model in ONNX Runtime as it is written: nothing is optimized."""
+    """A model in ONNX Runtime as it is written: nothing is optimized.
 
-    def __init__(self, path: Path) -> None:
-        try:
-            import onnxruntime  # start-up time
-        except ImportError:
-            raise CheckError(
-                "onnxruntime is not installed, without which no result can be checked: pip install onnxruntime"
-            ) from None
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        # a few runs: what makes many of them quick takes memory, and processors from others
-        options.enable_mem_pattern = False
-        options.add_session_config_entry("session.disable_prepacking", "1")
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        onnxruntime.set_seed(1)
+    Attributes:
+        compared: what a run gives, in this order.
+    """
+
+    def __init__(self, path: Path, cut: Cut | None = None) -> None:
         with TemporaryDirectory(prefix="smartmem-simplify-") as folder:
             try:
                 path = _without_links(path)
-                options.add_session_config_entry(_FOLDER, str(path.parent))
-                source = _referring(path) or complete_file(path, Path(folder))
-                self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+                source, compared = _source(path, Path(folder), cut)
+                self._session = _session(source, path.parent)
+            except (CheckError, ChangedNode):
+                raise
             except Exception as error:
                 reason = " ".join(str(error).split())
                 raise CheckError(f"ONNX Runtime does not load {path}, so nothing can be checked: {reason}") from error
-        self.outputs = [output.name for output in self._session.get_outputs()]
+        outputs = [output.name for output in self._session.get_outputs()]
+        self.compared = compared or [Compared(f"the output {name!r}", name, name) for name in outputs]
+        self._names = dict.fromkeys(one.tensor for one in self.compared)
 
     def run(self, feeds: Feeds) -> list[Any]:
-        found = self._session.run(None, dict(feeds))
-        return [np.array(one) if isinstance(one, np.ndarray) else one for one in found]
+        found = dict(zip(self._names, self._session.run(list(self._names), dict(feeds)), strict=True))
+        values = (found[one.tensor] for one in self.compared)
+        return [np.array(one) if isinstance(one, np.ndarray) else one for one in values]
 
     def close(self) -> None:
         """Drop the weights now, and not when Python finds out that nobody needs them."""
         del self._session
         return_free_memory()
+
+
+def _session(source: bytes | str, folder: Path) -> Any:
+    """ONNX Runtime's session of a model whose data files are in a folder."""
+    try:
+        import onnxruntime  # start-up time
+    except ImportError:
+        raise CheckError(
+            "onnxruntime is not installed, without which no result can be checked: pip install onnxruntime"
+        ) from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    # a few runs: what makes many of them quick takes memory, and processors from others
+    options.enable_mem_pattern = False
+    options.add_session_config_entry("session.disable_prepacking", "1")
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry(_FOLDER, str(folder))
+    onnxruntime.set_seed(1)
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def _loads(model: onnx.ModelProto) -> bool:
+    """Whether ONNX Runtime loads a small model, which holds all its data."""
+    try:
+        _session(model.SerializeToString(), Path())
+    except CheckError:
+        raise
+    except Exception:  # ONNX Runtime's own classes
+        return False
+    return True
+
+
+def _source(path: Path, folder: Path, cut: Cut | None) -> tuple[bytes | str, Sequence[Compared]]:
+    """A model as ONNX Runtime loads it, and what is compared of it; no list of that for all of its outputs.
+
+    Args:
+        folder: for a file with all data, where some are computed.
+        cut: what is left out of the model.
+    """
+    model, _ = read_in_place(path)
+    computed = any(
+        is_external(tensor) and location(tensor).get("location") in RECIPES for _, tensor in graph_tensors(model.graph)
+    )
+    if computed and cut is not None:
+        raise CheckError(f"{path} holds recipes of its weights, and ONNX Runtime does not run it; write it with them")
+    compared: Sequence[Compared] = ()
+    if cut is not None:
+        left = cut.remainder(model)
+        model, compared = left.model, left.compared
+    if computed or model.ByteSize() >= ONE_FILE:
+        if cut is not None:
+            raise CheckError(
+                f"ONNX Runtime does not run {path}, and without what it does not run the model is too large"
+            )
+        return complete_file(path, folder), ()
+    for _, tensor in graph_tensors(model.graph):
+        for place, entry in enumerate(tensor.external_data):
+            if entry.key == INSIDE:
+                del tensor.external_data[place]
+                break
+    return model.SerializeToString(), compared
 
 
 def _without_links(path: Path) -> Path:
@@ -220,30 +300,37 @@ def _without_links(path: Path) -> Path:
     return path if outside else path.resolve()
 
 
-def _referring(path: Path) -> bytes | None:
-    """The model of a file, referring to the file for its weights, which ONNX Runtime then maps; None for a recipe."""
-    model, _ = read_in_place(path)
-    for _, tensor in graph_tensors(model.graph):
-        if is_external(tensor) and location(tensor).get("location") in RECIPES:
-            return None
-        for place, entry in enumerate(tensor.external_data):
-            if entry.key == INSIDE:
-                del tensor.external_data[place]
-                break
-    return model.SerializeToString() if model.ByteSize() < ONE_FILE else None
-
-
 def _draws(model: onnx.ModelProto, bounds: Mapping[str, int]) -> Iterator[Feeds]:
     """Random inputs: at first as many as are wanted for each of some extents, then more with small indices."""
     constants = {tensor.name for tensor in model.graph.initializer}
     names = _open_dimensions(model.graph, constants)
+    texts = [value for value in model.graph.input if value.type.tensor_type.elem_type == onnx.TensorProto.STRING]
+    numbers = onnx.GraphProto(input=[value for value in model.graph.input if value not in texts])
     for tried in (bounds, {name: 1 for name in bounds}, dict.fromkeys((v.name for v in model.graph.input), 1)):
         for seed, extent in enumerate(_EXTENTS if names else (1,) * RUNS):
+            dims = dict.fromkeys(names, extent)
             try:
-                types = input_types(model.graph, constants, dict.fromkeys(names, extent))
+                types = input_types(
+                    numbers, constants, {name: dims[name] for name in _open_dimensions(numbers, constants)}
+                )
             except GraphError as error:
                 raise CheckError(f"no random inputs can be made, so nothing can be checked: {error}") from error
-            yield random_feeds(types, seed, tried)
+            words = {value.name: _words(value, dims, seed) for value in texts if value.name not in constants}
+            yield {**random_feeds(types, seed, tried), **words}
+
+
+def _words(value: onnx.ValueInfoProto, dims: Mapping[str, int], seed: int) -> Array:
+    """Random text for an input."""
+    shape = [
+        dim.dim_value if dim.HasField("dim_value") else dims[_dimension(value, axis)]
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim)
+    ]
+    return np.random.default_rng(seed).choice(np.array(_WORDS, object), shape)
+
+
+def _dimension(value: onnx.ValueInfoProto, axis: int) -> str:
+    """What an open dimension of an input is called."""
+    return value.type.tensor_type.shape.dim[axis].dim_param or f"{value.name}.{axis}"
 
 
 def _open_dimensions(graph: onnx.GraphProto, constants: set[str]) -> list[str]:
@@ -252,7 +339,7 @@ def _open_dimensions(graph: onnx.GraphProto, constants: set[str]) -> list[str]:
         if value.name not in constants and value.type.HasField("tensor_type"):
             for axis, dim in enumerate(value.type.tensor_type.shape.dim):
                 if not dim.HasField("dim_value"):
-                    found[dim.dim_param or f"{value.name}.{axis}"] = None
+                    found[_dimension(value, axis)] = None
     return list(found)
 
 

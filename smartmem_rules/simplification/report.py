@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -53,12 +53,15 @@ class Check:
         runs: pairs of runs of ONNX Runtime on the same random inputs.
         max_relative_error: of any output, relative to its largest magnitude.
         varying: outputs that two runs of the input itself give differently, of which only the shapes were compared.
+        left_out: nodes that ONNX Runtime does not run; they are the same in both models, and what they read was
+            compared for arbitrary results of theirs.
     """
 
     reference: str
     runs: int
     max_relative_error: float
     varying: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,15 +136,23 @@ def text_of(report: Report) -> str:
             f"checked       {report.check.runs} runs of {report.check.reference}, "
             f"largest relative error {report.check.max_relative_error:.1e}"
         )
+        if report.check.left_out:
+            shown = _first_of(report.check.left_out)
+            lines.append(
+                f"{len(report.check.left_out):5} nodes ONNX Runtime does not run; what they read was checked ({shown})"
+            )
     for use in report.rules:
         relaxed = f", relaxes {' and '.join(use.relaxes)}" if use.relaxes else ""
         equation = f"  {use.equation}" if use.equation else ""
         lines.append(f"{len(use.removed):5} nodes by {use.rule}{equation} [{use.verdict}{relaxed}]")
     for reason, names in report.kept.items():
-        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        lines.append(f"{len(names):5} nodes kept as they are: {reason} ({shown})")
+        lines.append(f"{len(names):5} nodes kept as they are: {reason} ({_first_of(names)})")
     if report.stopped is not None:
         lines.append(f"rules ended early, so that more may be possible: {report.stopped}")
     if not report.changed:
         lines.append(f"written unchanged: {report.reason}")
     return "\n".join(lines) + "\n"
+
+
+def _first_of(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

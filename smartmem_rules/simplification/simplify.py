@@ -18,7 +18,7 @@ from smartmem_rules.simplification.options import Options, SimplifyError
 from smartmem_rules.simplification.report import Report
 
 if TYPE_CHECKING:
-    from smartmem_rules.simplification.simplifying import Simplified
+    from smartmem_rules.simplification.rewriting.simplifying import Simplified
 
 _NAME = "model.onnx"
 _MEASURED = frozenset(

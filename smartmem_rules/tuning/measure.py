@@ -15,9 +15,9 @@ from smartmem_rules.plan.artefact import Enqueue, Plan
 from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.packing import pack
-from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.executor import Executor, RunError
+from smartmem_rules.runtime.programs.compiling import BuildError
 from smartmem_rules.tensor.primitives import storage_dtype
 
 ROUNDS = 9

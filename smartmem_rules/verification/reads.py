@@ -16,7 +16,8 @@ from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.identity import is_shipped
 from smartmem_rules.rulebase.verdicts import functions_named
 from smartmem_rules.verification.proof.reads.each_read import prove_each_read
-from smartmem_rules.verification.proof.reads.open_reads import MOST_WAYS, ReadProofs, reads_of
+from smartmem_rules.verification.proof.reads.open_reads import MOST_WAYS, ReadProofs
+from smartmem_rules.verification.proof.reads.written_reads import reads_of
 
 SHIPPED = "reads.json"
 """The file beside the built-in rules with what is proved of them; `python bench/proved_reads.py` writes it."""

@@ -14,7 +14,7 @@ from smartmem_rules.decoding.errors import CacheFullError
 from smartmem_rules.decoding.model.interface import CachedTensor
 from smartmem_rules.decoding.model.parts import OWN, ROUNDED, parts_of
 from smartmem_rules.runtime.devices import Device, choose
-from smartmem_rules.runtime.shared_programs import context_on
+from smartmem_rules.runtime.programs.shared_programs import context_on
 
 TENSOR = CachedTensor(past="past", present="present", shape=(0, 3, 0, 4), axis=2, dtype=TensorProto.FLOAT)
 NAME = "decoding.past"

@@ -111,6 +111,12 @@ CASES = {
         opset=19,
         templates="panel",
     ),
+    "panel_bytes": KernelCase(
+        nodes=[("MatMulInteger", "a b z", "y")],
+        feeds={"a": whole(10, 64, dtype="uint8", low=0, high=255)},
+        constants={"b": whole(64, 24, dtype="int8", low=-128, high=127), "z": np.array(7, np.uint8)},
+        templates="panel",
+    ),
     "panel_scores": KernelCase(nodes=ATTENTION, feeds=HEADS, constants=SCALE, templates="panel"),
     "rows": KernelCase(
         nodes=[("MatMul", "x w", "p"), ("Softmax", "p", "y")], feeds=LEFT, constants={"w": RIGHT["w"]}, templates="rows"

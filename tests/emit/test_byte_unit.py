@@ -8,8 +8,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 import smartmem_rules
-from smartmem_rules.runtime import compiling
 from smartmem_rules.runtime.processor.matrix_unit import has_byte_unit
+from smartmem_rules.runtime.programs import compiling
 
 # rows, steps of k and columns: whole registers and rests of each, one row, columns for every number of registers
 SHAPES = ((16, 64, 16), (14, 68, 32), (33, 128, 48), (40, 132, 64), (1, 256, 32), (50, 196, 100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from smartmem_rules.environment import PROCESSOR
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.schedule.records import PanelSchedule
 from smartmem_rules.runtime import target
@@ -131,13 +133,27 @@ def _machine_code(library: Path) -> list[str]:
     return [line for line in text.splitlines() if re.search(r"vfmadd|vmulps|vaddps", line)]
 
 
-def test_products_use_the_widest_registers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What PoCL keeps of a product are multiply-adds of 512 bits where the processor has them."""
+def _needs_wide_registers() -> None:
     device = choose()
     if "Portable Computing Language" not in device.platform or shutil.which("objdump") is None:
         pytest.skip("the machine code is that of PoCL, which objdump shows")
     if target_of("pocl", rules()).profile.compute.lanes < 16:
         pytest.skip("the processor has no registers of 512 bits")
+
+
+@pytest.mark.exhaustive
+def test_products_use_the_registers_that_are_asked_for(tmp_path: Path) -> None:
+    """A machine with AVX-512 is made one with AVX2: its products are multiply-adds of 256 bits."""
+    _needs_wide_registers()
+    environment = {**os.environ, "POCL_CACHE_DIR": str(tmp_path), PROCESSOR.name: "x86-64-v3"}
+    subprocess.run([sys.executable, "-c", COMPILE], check=True, capture_output=True, env=environment)
+    found = [_machine_code(library) for library in tmp_path.rglob("*.so")]
+    assert any(len(lines) >= 12 and all("ymm" in line for line in lines) for lines in found), found
+
+
+def test_products_use_the_widest_registers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What PoCL keeps of a product are multiply-adds of 512 bits where the processor has them."""
+    _needs_wide_registers()
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path))
     subprocess.run([sys.executable, "-c", COMPILE], check=True, capture_output=True)
     found = [_machine_code(library) for library in tmp_path.rglob("*.so")]

@@ -1,4 +1,7 @@
-"""Windows of neighbouring rows computed together: results beside onnxruntime, and where they are taken."""
+"""Windows of neighbouring rows computed together: results beside onnxruntime, and where they are taken.
+
+A product computes the windows of its rows itself; where their mean is asked for, too, they are a kernel of their own.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,26 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from smartmem_rules.plan.schedule.records import ItemSchedule
 from tests.plan.models import Node, model, normal
 from tests.plan.running import Mode, plan_of, prepare
 
 MODE = Mode()
 
 
-def depthwise(seed: int) -> tuple[list[Node], dict[str, np.ndarray], dict[str, np.ndarray], str]:
-    """A depthwise convolution, an activation and a 1x1 convolution of drawn sizes."""
+def _activated(apart: bool) -> list[Node]:
+    if not apart:
+        return [("Relu", "d", "s")]
+    mean: list[Node] = [("GlobalAveragePool", "r", "m"), ("Conv", "m u", "n", {"kernel_shape": [1, 1]})]
+    return [("Sigmoid", "d", "g"), ("Mul", "d g", "r"), *mean, ("Mul", "r n", "s")]
+
+
+def depthwise(seed: int, apart: bool = False) -> tuple[list[Node], dict[str, np.ndarray], dict[str, np.ndarray], str]:
+    """A depthwise convolution, an activation and a 1x1 convolution of drawn sizes.
+
+    Args:
+        apart: the product's rows are scaled by their mean over the image.
+    """
     draw = random.Random(seed)
     channels, height, width = 8 * draw.randint(1, 4), draw.randint(4, 18), draw.choice((4, 6, 7, 8, 10, 12, 14, 15))
     window = draw.choice(((3, 3), (5, 5), (7, 7), (1, 3), (3, 5)))
@@ -29,21 +44,22 @@ def depthwise(seed: int) -> tuple[list[Node], dict[str, np.ndarray], dict[str, n
     }  # fmt: skip
     nodes: list[Node] = [
         ("Conv", "x w b", "d", attributes),
-        ("Relu", "d", "r"),
-        ("Conv", "r v", "y", {"kernel_shape": [1, 1]}),
+        *_activated(apart),
+        ("Conv", "s v", "y", {"kernel_shape": [1, 1]}),
     ]
     feeds = {"x": normal(batch, channels, height, width, seed=seed)}
     constants = {
         "w": normal(channels, 1, *window, seed=seed + 1), "b": normal(channels, seed=seed + 2),
-        "v": normal(columns, channels, 1, 1, seed=seed + 3),
+        "v": normal(columns, channels, 1, 1, seed=seed + 3), "u": normal(channels, channels, 1, 1, seed=seed + 4),
     }  # fmt: skip
     return nodes, feeds, constants, f"seed {seed}: {attributes} of {batch} x {channels} x {height} x {width}"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("seed", range(16))
-def test_results_are_those_of_the_convolution(seed: int) -> None:
-    nodes, feeds, constants, what = depthwise(seed)
+def test_results_are_those_of_the_convolution(seed: int, apart: bool) -> None:
+    nodes, feeds, constants, what = depthwise(seed, apart)
     proto = model(nodes, feeds, "y", constants)
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     (wanted,) = session.run(None, feeds)
@@ -51,17 +67,32 @@ def test_results_are_those_of_the_convolution(seed: int) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * float(np.abs(wanted).max()), err_msg=what)
 
 
-@pytest.mark.parametrize(
+SHAPES = pytest.mark.parametrize(
     ("width", "stride", "channels", "together"),
     [(14, 1, 16, True), (9, 1, 16, True), (11, 1, 16, False), (14, 1, 12, False), (28, 2, 16, False)],
     ids=["rows of fourteen", "of nine", "of a prime number", "parts of vectors", "little in common"],
 )
-def test_where_windows_are_computed_together(width: int, stride: int, channels: int, together: bool) -> None:
-    attributes = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [stride, stride], "group": channels}
+
+
+@SHAPES
+@pytest.mark.parametrize("apart", [False, True])
+def test_where_windows_are_computed_together(
+    width: int, stride: int, channels: int, together: bool, apart: bool
+) -> None:
+    side, step = (7, stride**2) if apart else (3, stride)  # windows of 3 x 3 would be computed twice
+    attributes = {"kernel_shape": [side] * 2, "pads": [side // 2] * 4, "strides": [step] * 2, "group": channels}
     nodes: list[Node] = [
         ("Conv", "x w", "d", attributes),
-        ("Conv", "d v", "y", {"kernel_shape": [1, 1]}),
+        *_activated(apart),
+        ("Conv", "s v", "y", {"kernel_shape": [1, 1]}),
     ]
-    constants = {"w": normal(channels, 1, 3, 3), "v": normal(16, channels, 1, 1)}
+    constants = {
+        "w": normal(channels, 1, side, side),
+        "v": normal(16, channels, 1, 1),
+        "u": normal(channels, channels, 1, 1),
+    }
     plan = plan_of(model(nodes, {"x": normal(1, channels, 14, width)}, "y", constants), MODE)
-    assert any("float window[" in source.text for source in plan.sources) == together
+    schedules = [kernel.schedule for launch in plan.launches for kernel in launch.kernels]
+    in_product = any("float window[" in source.text for source in plan.sources)
+    in_kernel = any(isinstance(one, ItemSchedule) and one.window_rows > 1 for one in schedules)
+    assert (in_product, in_kernel) == (together and not apart, together and apart)

@@ -11,8 +11,8 @@ import pyopencl as cl
 
 from smartmem_rules.emit.c.primitives import apply, compute_type, is_float, narrowed
 from smartmem_rules.resources import templates_path
-from smartmem_rules.runtime.declarations import OWN_DECLARATIONS, declarations
 from smartmem_rules.runtime.devices import choose
+from smartmem_rules.runtime.programs.declarations import OWN_DECLARATIONS, declarations
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WIDTHS = (1, 4, 8)

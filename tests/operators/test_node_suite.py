@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 import pytest
 
-from smartmem_rules.graph.constants import constant_node_value
+from smartmem_rules.graph.known.constants import constant_node_value
 from smartmem_rules.tensor.builtins import Unsupported
 from tests.operators.overloads import Array, overloads, run_node
 

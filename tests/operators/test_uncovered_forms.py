@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from smartmem_rules import optimize
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.importer import import_model
+from smartmem_rules.onnx_backend import SmartmemBackend
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
@@ -53,16 +54,27 @@ CASES: list[tuple[str, dict[str, np.ndarray], dict[str, Any]]] = [
 def test_defaults_are_numbers_of_single_precision() -> None:
     """An attribute of ONNX is a float32, also where nobody writes it; doubles show the difference."""
     node = helper.make_node("HardSigmoid", ["x"], ["y"])
-    x = onnx.numpy_helper.from_array(np.array([1.0]), "x")
+    x = numpy_helper.from_array(np.array([1.0]), "x")
     graph = helper.make_graph([node], "one", [], [onnx.ValueInfoProto(name="y")], [x])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8)
     assert import_model(model, load_rules()).constants["y"] == np.float64(np.float32(0.2)) + 0.5
 
 
+def test_angles_that_the_compiler_knows() -> None:
+    """LLVM 14 ended the process where it knows the angles and has registers of 256 bits (PoCL 3.0 on a Zen 4)."""
+    count = helper.make_tensor_value_info("count", onnx.TensorProto.INT32, [])
+    node = helper.make_node("BlackmanWindow", ["count"], ["y"])
+    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [10])
+    graph = helper.make_graph([node], "one", [count], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (found,) = SmartmemBackend.prepare(model, "CPU").run([np.array(10, np.int32)])  # which does not fold outputs
+    assert np.allclose(found, np.blackman(11)[:10], atol=1e-6)
+
+
 @pytest.mark.parametrize("attributes", [{"exclusive": -1}, {"reverse": 2}])
 def test_flags_are_0_or_1(attributes: dict[str, int]) -> None:
     x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (3,))
-    axis = onnx.numpy_helper.from_array(np.array(0), "axis")
+    axis = numpy_helper.from_array(np.array(0), "axis")
     node = helper.make_node("CumSum", ["x", "axis"], ["y"], **attributes)
     graph = helper.make_graph([node], "one", [x], [onnx.ValueInfoProto(name="y")], [axis])
     with pytest.raises(SmartmemError, match="requirement of CumSum"):

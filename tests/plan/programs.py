@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from smartmem_rules.graph.importer import import_model
+from smartmem_rules.plan.fusion.equations.program import Program, flatten
 from smartmem_rules.plan.fusion.fuser import FusionResult, fuse
 from smartmem_rules.plan.fusion.policy import Policy, policy_of
-from smartmem_rules.plan.fusion.program import Program, flatten
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from tests.plan.models import Array, Mapping, Node, Sequence, model
 

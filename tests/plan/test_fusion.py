@@ -82,7 +82,7 @@ def test_a_diamond_whose_other_side_is_another_kernel_makes_no_cycle() -> None:
 
 
 def _reads(member: object) -> list[str]:
-    from smartmem_rules.plan.fusion.program import Definition
+    from smartmem_rules.plan.fusion.equations.program import Definition
     from smartmem_rules.tensor.expr import tensors_read
 
     assert isinstance(member, Definition)

@@ -18,9 +18,9 @@ from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan import build
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.fusion.alternatives import Pool, other_policies
+from smartmem_rules.plan.fusion.equations.program import flatten
 from smartmem_rules.plan.fusion.fuser import fuse
 from smartmem_rules.plan.fusion.policy import policy_of
-from smartmem_rules.plan.fusion.program import flatten
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.layout.candidates import LayoutOptions, LayoutSpace

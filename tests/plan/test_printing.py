@@ -21,8 +21,9 @@ GOLDEN = Path(__file__).parent / "golden"
 PRINTED = ("extract", "fuse", "layout", "schedule", "launch", "memory")
 FAMILIES = (
     models.attention, models.shifted_windows, models.gated, models.convolutions, models.pyramid, models.recurrent,
+    models.quantized,
 )  # fmt: skip
-"""A block of each family of models: encoders, windows, decoders, convolutional networks, detectors, recurrences."""
+"""A block of each family: encoders, windows, decoders, convolutional networks, detectors, recurrences, 8 bits."""
 A, B, C = Var("a", 4), Var("b", 8), Var("c", 16)
 
 

@@ -13,10 +13,10 @@ from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime import devices as module
-from smartmem_rules.runtime.compiling import Programs
 from smartmem_rules.runtime.devices import Device, DeviceError, choose, devices
 from smartmem_rules.runtime.executor import Executor
-from smartmem_rules.runtime.program_cache import ProgramCache
+from smartmem_rules.runtime.programs.compiling import Programs
+from smartmem_rules.runtime.programs.program_cache import ProgramCache
 from smartmem_rules.runtime.target import target_of
 from tests.plan.programs import rules
 from tests.runtime.plans import make_plan

@@ -13,10 +13,10 @@ from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.blocks.workarounds import workaround_of
 from smartmem_rules.plan.artefact import Enqueue, Plan, Slot
 from smartmem_rules.plan.kernel.model import Layout
-from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.contexts.memory import PlanMemory
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.executor import Executor, RunError
+from smartmem_rules.runtime.programs.compiling import BuildError
 from tests.plan.models import model, normal
 from tests.runtime.plans import change_source, constant_values, make_half_plan, make_plan
 
@@ -73,7 +73,7 @@ def test_a_context_stays_open_for_a_driver_that_starts_anew_after_the_last(
     device: Device, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: dict[object, object] = {}
-    monkeypatch.setattr("smartmem_rules.runtime.shared_programs._open_contexts", opened)
+    monkeypatch.setattr("smartmem_rules.runtime.programs.shared_programs._open_contexts", opened)
     clauses = [workaround_of(["keeps_context_open", "on", ".*", "because", "of this test"])] if kept else []
     told = replace(device, workarounds=tuple(clauses))
     for _ in range(2):

@@ -8,7 +8,7 @@ import pyopencl as cl
 import smartmem_rules as sm
 from smartmem_rules.runtime.executor import Executor, Home
 from smartmem_rules.runtime.plan_file import SLACK
-from smartmem_rules.runtime.shared_programs import context_on
+from smartmem_rules.runtime.programs.shared_programs import context_on
 from tests.plan.models import model, normal
 
 WEIGHTS = normal(16, 48)

@@ -26,10 +26,11 @@ import pytest
 
 from smartmem_rules import load, optimize
 from smartmem_rules.plan.artefact import Source
-from smartmem_rules.runtime import compiling, program_cache
-from smartmem_rules.runtime.compiling import BuildError, Programs
+from smartmem_rules.runtime import driver_cache
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor, RunError
+from smartmem_rules.runtime.programs import compiling
+from smartmem_rules.runtime.programs.compiling import BuildError, Programs
 from smartmem_rules.tuning.database import Place, Tuned, TuningError, Tunings
 from tests.plan.models import model, normal
 from tests.runtime.plans import make_plan
@@ -104,20 +105,20 @@ def test_a_process_killed_while_it_compiles_leaves_a_usable_cache(
 
 def test_a_killed_user_of_the_drivers_folder_is_noticed(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from pathlib import Path; from smartmem_rules.runtime.program_cache import _forget_killed\n"
+        "import os, sys; from pathlib import Path; from smartmem_rules.runtime.driver_cache import _forget_killed\n"
         "_forget_killed(Path(sys.argv[1])); print('in use', flush=True); sys.stdin.read()\n"
     )
     before = time.time() - 1  # file systems have clocks of their own
     user = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert user.stdout is not None
     user.stdout.readline()
-    assert program_cache._forget_killed(tmp_path) is None
+    assert driver_cache._forget_killed(tmp_path) is None
     user.kill()
     user.communicate()
-    since = program_cache._forget_killed(tmp_path)
+    since = driver_cache._forget_killed(tmp_path)
     assert since is not None
     assert before <= since <= time.time()
-    assert program_cache._forget_killed(tmp_path) is None
+    assert driver_cache._forget_killed(tmp_path) is None
 
 
 def test_a_process_killed_while_it_writes_the_tunings_loses_at_most_the_last(tmp_path: Path, all_cases: bool) -> None:
@@ -151,21 +152,21 @@ def test_a_cache_that_takes_no_files_is_replaced(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path / "file"))
     monkeypatch.setenv("POCL_CACHE_DIR", "")
     monkeypatch.delenv("POCL_CACHE_DIR")
-    program_cache.keep_driver_cache()
+    driver_cache.keep_driver_cache()
     own = Path(os.environ["POCL_CACHE_DIR"])
     assert own.is_dir()
     assert tmp_path not in own.parents
 
 
 def test_a_full_disk_of_the_cache_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = program_cache.free_bytes
+    honest = driver_cache.free_bytes
     monkeypatch.setattr(
-        program_cache, "free_bytes", lambda folder: 1000 if tmp_path in folder.parents else honest(folder)
+        driver_cache, "free_bytes", lambda folder: 1000 if tmp_path in folder.parents else honest(folder)
     )
     monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("POCL_CACHE_DIR", "")
     monkeypatch.delenv("POCL_CACHE_DIR")
-    program_cache.keep_driver_cache()
+    driver_cache.keep_driver_cache()
     assert tmp_path not in Path(os.environ["POCL_CACHE_DIR"]).parents
 
 

@@ -12,7 +12,7 @@ import pytest
 import smartmem_rules as sm
 from smartmem_rules.graph.loading import load_model
 from smartmem_rules.simplification.options import Options
-from smartmem_rules.simplification.simplifying import seen_by_rules, simplified
+from smartmem_rules.simplification.rewriting.simplifying import seen_by_rules, simplified
 from tests.simplification.models import drawn, kinds, model
 from tests.simplification.test_simplify import node
 

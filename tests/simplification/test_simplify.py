@@ -291,10 +291,40 @@ def test_a_wrong_result_is_never_taken(
 
 
 def test_a_model_that_onnx_runtime_does_not_take_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    nodes = [node("Relu", "x", "a"), node("Relu", "a", "b"), helper.make_node("Own", ["b"], ["y"], domain="my.ops")]
-    given = model(nodes, {"x": [4]}, ["y"], others=("my.ops",))
+    nodes = [node("Relu", "x", "a", name="twice"), node("Relu", "a", "y", name="twice")]
+    given = model(nodes, {"x": [4]}, ["y"])
     source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
     onnx.save(given, source)
-    with pytest.raises(CheckError, match="nothing can be checked"):
+    with pytest.raises(CheckError, match="two nodes with same node name"):
         simplify_file(source, target, Options())
     assert [p.name for p in tmp_path.iterdir()] == ["in.onnx"]
+
+
+def test_a_sparse_initializer_stays_the_only_one_of_its_name() -> None:
+    given = model([node("Relu", "x", "a"), node("Relu", "a", "b"), node("Add", "b k", "y")], {"x": [2, 3]}, ["y"])
+    values = onnx.numpy_helper.from_array(np.float32([5, 7]), "k")
+    places = onnx.numpy_helper.from_array(np.array([1, 3]), "places")
+    given.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [2, 3]))
+    given.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 3]))
+    made = sm.simplify(given)
+    onnx.checker.check_model(made)
+    assert kinds(made) == ["Relu", "Add"]
+    feeds = {"x": drawn([2, 3])}
+    np.testing.assert_array_equal(run(made, feeds)[0], run(given, feeds)[0])
+
+
+def test_text_does_not_keep_rules_from_the_rest() -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["word"], value_string="a"),
+        node("Equal", "s word", "same"),
+        node("Cast", "same", "number", to=onnx.TensorProto.FLOAT),
+        node("Relu", "x", "a"),
+        node("Relu", "a", "b"),
+        node("Mul", "b number", "y"),
+    ]
+    given = model(nodes, {"x": [3], "s": [3]}, ["y"])
+    given.graph.input[1].type.tensor_type.elem_type = onnx.TensorProto.STRING
+    made = sm.simplify(given)
+    assert sorted(kinds(made)) == ["Cast", "Constant", "Equal", "Mul", "Relu"]
+    feeds = {"x": drawn([3]), "s": np.array(["a", "b", "a"], object)}
+    np.testing.assert_array_equal(run(made, feeds)[0], run(given, feeds)[0])

@@ -11,8 +11,8 @@ from smartmem_rules.fuzzing.sources.by_name import SOURCES
 from smartmem_rules.runtime.feeds import compare
 from smartmem_rules.simplification.checking import tolerance_of
 from smartmem_rules.simplification.options import Options
-from smartmem_rules.simplification.region import NothingToDo
-from smartmem_rules.simplification.simplifying import seen_by_rules, simplified
+from smartmem_rules.simplification.rewriting.region import NothingToDo
+from smartmem_rules.simplification.rewriting.simplifying import seen_by_rules, simplified
 from smartmem_rules.simplification.types import precisions_of
 from tests.simplification.models import run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from smartmem_rules.rulebase.base import load_rules
-from smartmem_rules.verification.proof.reads.open_reads import reads_of
+from smartmem_rules.verification.proof.reads.written_reads import reads_of
 from smartmem_rules.verification.reads import count_reads, definitions, digest, prove, shipped
 
 

@@ -12,7 +12,7 @@
 #include "elements.h"
 #include "extents.h"
 #include "handles.h"
-#include "plan.h"
+#include "opening.h"
 
 /* --- the library --- */
 

@@ -94,15 +94,15 @@ static smartmem_status check_extent(const Plan *plan, const plan_tensor *tensor,
 
 static smartmem_status check_input(const Plan *plan, const plan_tensor *tensor, size_t bytes, const int64_t *shape,
                                    size_t rank) {
-    uint64_t wanted;
+    uint64_t wanted = UINT64_MAX; /* of a product that overflows */
     if (rank != tensor->shape_count)
         return fail(SMARTMEM_BAD_SIZE, "the input %s has %zu axes, not %zu", text_of(tensor->name),
                     (size_t)tensor->shape_count, rank);
     for (size_t axis = 0; axis < rank; ++axis)
         TRY(check_extent(plan, tensor, axis, shape[axis]));
     if (!extents_product(shape, rank, NULL, element_bytes(tensor->element), &wanted) || wanted != bytes)
-        return fail(SMARTMEM_BAD_SIZE, "the input %s has another size than %zu bytes with this shape",
-                    text_of(tensor->name), bytes);
+        return fail(SMARTMEM_BAD_SIZE, "the input %s has %llu bytes with this shape, not %zu", text_of(tensor->name),
+                    (unsigned long long)wanted, bytes);
     return SMARTMEM_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Compiled programs in a folder, which the Python package may share (smartmem_rules/runtime/program_cache.py). */
+/* Compiled programs in a folder, which the Python package may share: runtime/programs/program_cache.py there. */
 #ifndef SMARTMEM_CACHE_H
 #define SMARTMEM_CACHE_H
 

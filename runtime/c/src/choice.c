@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fit.h"
+#include "opening.h"
 
 /* What is wrong with each plan, in one text. */
 typedef struct Reasons {
@@ -43,7 +44,7 @@ static fit_kind fit_of(const Plan *plan, size_t number, Reasons *reasons) {
         add(reasons, "it is for devices of another name%s", plan->index.demands.types_count ? " and type" : "");
         return FIT_NONE;
     }
-    if (fit_check(plan) == SMARTMEM_OK)
+    if (plan_fits(plan) == SMARTMEM_OK)
         return kind;
     add(reasons, "%s", smartmem_last_error());
     return FIT_NONE;

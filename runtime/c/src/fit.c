@@ -28,9 +28,9 @@ static bool is_capable(const Device *device, const uint32_t *wanted, size_t coun
     return device->capability[0] != major ? device->capability[0] > major : device->capability[1] >= minor;
 }
 
-static smartmem_status check_extensions(const Plan *plan) {
-    const smartmem_format_Demands *demands = &plan->index.demands;
-    const Device *device = &plan->device;
+static smartmem_status check_extensions(const memory_setting *setting) {
+    const smartmem_format_Demands *demands = &setting->index->demands;
+    const Device *device = setting->device;
     if (!is_capable(device, demands->capability, demands->capability_count))
         return fail(SMARTMEM_UNSUITABLE,
                     "the plan has instructions of NVIDIA's compute capability %u.%u, which %s does not have; %s",
@@ -44,11 +44,11 @@ static smartmem_status check_extensions(const Plan *plan) {
 }
 
 /* Bytes of local memory that a kernel may take. */
-static uint64_t most_local_memory(const Plan *plan) {
-    const smartmem_format_Demands *demands = &plan->index.demands;
-    uint64_t said = plan->device.local_memory;
-    bool more = demands->arrays > said && plan->device.capability[0] &&
-                is_capable(&plan->device, demands->arrays_capability, demands->arrays_capability_count);
+static uint64_t most_local_memory(const memory_setting *setting) {
+    const smartmem_format_Demands *demands = &setting->index->demands;
+    uint64_t said = setting->device->local_memory;
+    bool more = demands->arrays > said && setting->device->capability[0] &&
+                is_capable(setting->device, demands->arrays_capability, demands->arrays_capability_count);
     return more ? demands->arrays : said;
 }
 
@@ -59,9 +59,9 @@ static bool asks_for_atomics(const plan_launch *launch) {
     return false;
 }
 
-static smartmem_status check_launch(const Plan *plan, const plan_launch *launch) {
-    const Device *device = &plan->device;
-    uint64_t items = 1, local = most_local_memory(plan);
+static smartmem_status check_launch(const memory_setting *setting, const plan_launch *launch) {
+    const Device *device = setting->device;
+    uint64_t items = 1, local = most_local_memory(setting);
     for (size_t axis = 0; axis < launch->local_size_count && items <= device->work_group; ++axis)
         items *= launch->local_size[axis];
     if (items > device->work_group)
@@ -82,10 +82,9 @@ static smartmem_status check_launch(const Plan *plan, const plan_launch *launch)
     return SMARTMEM_OK;
 }
 
-smartmem_status fit_check(const Plan *plan) {
-    memory_setting setting = plan_memory_setting(plan);
-    TRY(check_extensions(plan));
-    for (size_t i = 0; i < plan->index.launches_count; ++i)
-        TRY(check_launch(plan, plan->index.launches + i));
-    return memory_check(&setting);
+smartmem_status fit_check(const memory_setting *setting) {
+    TRY(check_extensions(setting));
+    for (size_t i = 0; i < setting->index->launches_count; ++i)
+        TRY(check_launch(setting, setting->index->launches + i));
+    return memory_check(setting);
 }

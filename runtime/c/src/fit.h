@@ -2,7 +2,7 @@
 #ifndef SMARTMEM_FIT_H
 #define SMARTMEM_FIT_H
 
-#include "plan.h"
+#include "memory.h"
 
 /* How near the profile that a plan was made for is to a device, the nearest last. */
 typedef enum fit_kind {
@@ -13,8 +13,8 @@ typedef enum fit_kind {
 
 fit_kind fit_by_name(const plan_index *index, const Device *device);
 
-/* SMARTMEM_UNSUITABLE, with the reason, where the plan's device cannot run it: sizes of work-groups, images and buffers,
+/* SMARTMEM_UNSUITABLE, with the reason, where the device cannot run the plan: sizes of work-groups, images and buffers,
  * local memory, extensions. Nothing has been built or allocated for it then. */
-smartmem_status fit_check(const Plan *plan);
+smartmem_status fit_check(const memory_setting *setting);
 
 #endif

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "host_memory.h"
-#include "pieces.h"
 
 static bool is_image(const plan_tensor *tensor) {
     return tensor->layout.memory == smartmem_format_Memory_IMAGE;
@@ -12,12 +11,6 @@ static bool is_image(const plan_tensor *tensor) {
 /* Whether a tensor is a constant that all sessions share: one that no kernel writes. */
 static bool is_shared(const plan_index *index, uint32_t tensor) {
     return index->tensors[tensor].role == smartmem_format_Role_CONSTANT && !index_written(index, tensor);
-}
-
-size_t memory_alignment(const memory_setting *setting) {
-    size_t most = BLOCK_ALIGNMENT;
-    most = setting->device->alignment > most ? setting->device->alignment : most;
-    return setting->file->alignment > most ? setting->file->alignment : most;
 }
 
 /* Whether the device can compute with a constant where it lies in the file. */

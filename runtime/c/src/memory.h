@@ -2,16 +2,7 @@
 #ifndef SMARTMEM_MEMORY_H
 #define SMARTMEM_MEMORY_H
 
-#include "device.h"
-#include "index.h"
-
-/* What memory is made for. */
-typedef struct memory_setting {
-    const plan_file *file;
-    const plan_index *index;
-    const Device *device;
-    cl_context context;
-} memory_setting;
+#include "pieces.h"
 
 /* Memory objects by tensor. `owned` says which of them are released with the rest; others are borrowed. */
 typedef struct Memory {
@@ -21,12 +12,6 @@ typedef struct Memory {
     cl_memory *pieces; /* that intermediates share */
     size_t pieces_count;
 } Memory;
-
-/* Memory that the application gives lies at multiples of as many bytes, at least. */
-enum { BLOCK_ALIGNMENT = 128 };
-
-/* Bytes at multiples of which a tensor has to begin where kernels use memory that the driver has not made. */
-size_t memory_alignment(const memory_setting *setting);
 
 /* Sizes in bytes. */
 typedef struct memory_sizes {

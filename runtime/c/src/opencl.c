@@ -57,7 +57,10 @@ static smartmem_status open_now(const char *path) {
     void *library = library_at(path);
     if (library == NULL) {
         const char *reason = dlerror();
-        return fail(SMARTMEM_NO_DEVICE, "there is no OpenCL library here: %s", text_of(reason));
+        if (path != NULL && *path)
+            return fail(SMARTMEM_NO_DEVICE, "the OpenCL library cannot be opened: %s", text_of(reason));
+        return fail(SMARTMEM_NO_DEVICE, "there is no libOpenCL.so here, and no driver where phones keep theirs; install "
+                                        "the OpenCL driver of a device, or name a library in SMARTMEM_OPENCL");
     }
     const char *missing = missing_function(library);
     if (missing != NULL) {

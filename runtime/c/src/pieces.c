@@ -2,6 +2,12 @@
 
 #include <stdlib.h>
 
+size_t memory_alignment(const memory_setting *setting) {
+    size_t most = BLOCK_ALIGNMENT;
+    most = setting->device->alignment > most ? setting->device->alignment : most;
+    return setting->file->alignment > most ? setting->file->alignment : most;
+}
+
 static Piece of_slot(const plan_slot *slot) {
     return (Piece){.image = slot->memory == smartmem_format_Memory_IMAGE,
                    .bytes = slot->bytes,

@@ -2,7 +2,22 @@
 #ifndef SMARTMEM_PIECES_H
 #define SMARTMEM_PIECES_H
 
-#include "memory.h"
+#include "device.h"
+#include "index.h"
+
+/* What memory is made for. */
+typedef struct memory_setting {
+    const plan_file *file;
+    const plan_index *index;
+    const Device *device;
+    cl_context context;
+} memory_setting;
+
+/* Memory that the application gives lies at multiples of as many bytes, at least. */
+enum { BLOCK_ALIGNMENT = 128 };
+
+/* Bytes at multiples of which a tensor has to begin where kernels use memory that the driver has not made. */
+size_t memory_alignment(const memory_setting *setting);
 
 typedef struct Piece {
     bool image;

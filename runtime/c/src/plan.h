@@ -25,12 +25,8 @@ typedef struct Plan {
     atomic_uint users;       /* the handle and the sessions */
 } Plan;
 
-/* Opens a plan of a file, which it takes over in any case. */
-smartmem_status plan_open(Plan **opened, plan_file *file, const smartmem_plan_options *options);
-/* The two halves of it, between which a device is put into the plan: reading a file, which it takes over in any case, and
- * starting on a device that the plan fits. After an error of the second the plan is still to be released. */
+/* Reads a plan from a file, which it takes over in any case; `opening` puts it on a device. */
 smartmem_status plan_read(Plan **read, plan_file *file);
-smartmem_status plan_start(Plan *plan, const smartmem_plan_options *options);
 
 Plan *plan_shared(Plan *plan);
 void plan_release(Plan *plan);

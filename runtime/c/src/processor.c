@@ -16,6 +16,10 @@ enum { RECORD_BYTES = 2048, MOST_PARTS = 4096, FLAGS_BYTES = 16384 };
 static const char *const V2[] = {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3", NULL};
 static const char *const V3[] = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave", NULL};
 static const char *const V4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", NULL};
+/* What the name `icelake-server` adds to V4 for LLVM. */
+static const char *const BYTES[] = {"avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_vnni", "avx512_bitalg",
+                                    "avx512_vpopcntdq", "aes", "gfni", "pclmulqdq", "sha_ni", "vaes", "vpclmulqdq",
+                                    "adx", "clflushopt", "clwb", "rdpid", NULL};
 
 #if defined(__linux__) && defined(__x86_64__)
 /* ARCH_REQ_XCOMP_PERM, and the state that it is asked for (https://docs.kernel.org/arch/x86/xstate.html). */
@@ -68,7 +72,9 @@ static const char *level(void) {
         return "x86-64";
     if (!has_all(flags, V3))
         return "x86-64-v2";
-    return has_all(flags, V4) ? "x86-64-v4" : "x86-64-v3";
+    if (!has_all(flags, V4))
+        return "x86-64-v3";
+    return has_all(flags, BYTES) ? "icelake-server" : "x86-64-v4";
 }
 
 static void ask_for_byte_unit(void) {
@@ -112,13 +118,15 @@ static bool begins_with(const memory_map *map, uintptr_t address, const char *te
     return readable(map, address) >= bytes && memcmp((const void *)address, text, bytes) == 0;
 }
 
-/* Where the pointer to the unknown name stands: behind the pointer to a triple of this system. */
-static uintptr_t *place_of_name(const memory_map *map, uintptr_t record) {
+/* Where the pointer to a name that is to be replaced stands: behind the pointer to a triple of this system.  LLVM 14
+   calls all processors of AMD's family 25 `znver3`, which has no AVX-512: those of the fourth generation, too. */
+static uintptr_t *place_of_name(const memory_map *map, uintptr_t record, bool wide) {
     for (size_t at = 0; at < RECORD_BYTES; at += sizeof(uintptr_t)) {
         uintptr_t *place = (uintptr_t *)(record + at);
         if (readable(map, record + at) < 2 * sizeof *place)
             return NULL;
-        if (begins_with(map, place[0], "x86_64-", 7) && begins_with(map, place[1], "generic", 8))
+        bool replaced = begins_with(map, place[1], "generic", 8) || (wide && begins_with(map, place[1], "znver3", 7));
+        if (replaced && begins_with(map, place[0], "x86_64-", 7))
             return place + 1;
     }
     return NULL;
@@ -128,7 +136,8 @@ void processor_name(cl_device handle) {
     memory_map *map = malloc(sizeof *map);
     const char *name = level();
     if (map != NULL && name != NULL && read_map(map)) {
-        uintptr_t *place = place_of_name(map, (uintptr_t)handle);
+        bool wide = strcmp(name, "x86-64-v4") == 0 || strcmp(name, "icelake-server") == 0;
+        uintptr_t *place = place_of_name(map, (uintptr_t)handle, wide);
         if (place != NULL)
             *place = (uintptr_t)name;
     }

@@ -12,23 +12,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from smartmem_rules.emit.c.expressions import Expressions, whole_index
+from smartmem_rules.emit.c.expressions import whole_index
 from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.window_sums import window_sums
 from smartmem_rules.plan.kernel.model import Contraction, Stage
+from smartmem_rules.plan.schedule.neighbours import is_window, largest_group, shares
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
-    Apply,
-    Condition,
-    Const,
     Expr,
-    Logic,
     Read,
     Reduce,
-    Select,
     free_variables,
-    logic,
     replaced,
-    select,
     substitute_variables,
     walk,
 )
@@ -64,45 +59,21 @@ class Windows:
         if not c.m or any(is_symbolic(v.extent) for v in (*c.batch, *c.m, *c.k)):
             return None
         across = c.m[-1]
-        group = max(d for d in range(1, most_rows + 1) if across.extent % d == 0)
+        group = largest_group(across, most_rows)
         internal = {stage.name for stage in stages}
         for axes, expr in [*((s.axes, s.body) for s in stages if s.axes), (c.k, a)]:
             if group == 1 or len(axes) != 1 or axes[0].extent % lanes:
                 continue
             for node in walk(expr):
-                if isinstance(node, Reduce) and _is_window(node, internal):
+                if isinstance(node, Reduce) and is_window(node, internal):
                     found = Windows(node, axes[0], group)
-                    if found.channel in free_variables(node.body) and found._shares(across, load_share):
+                    if found.channel in free_variables(node.body) and shares(node, across, group, load_share):
                         return found
         return None
-
-    def _shares(self, across: Var, load_share: float) -> bool:
-        last = self.reduce.variables[-1]
-        asked = [
-            substitute_variables(read, {across: Index(q), last: Index(step)})
-            for read in walk(self.reduce.body)
-            if isinstance(read, Read) and across in free_variables(read)
-            for q in range(self.group)
-            for step in range(last.extent)
-        ]
-        return bool(asked) and len(set(asked)) <= load_share * len(asked)
 
     def instead(self, expr: Expr) -> Expr:
         """The expression with reads of the sums in place of the windows."""
         return replaced(expr, self.reduce, Read(WINDOW_SUMS, (variable(self.channel),), self.reduce.dtype))
-
-
-def _is_window(node: Reduce, internal: set[str]) -> bool:
-    body = node.body
-    return (
-        node.kind == "sum"
-        and node.dtype == "float32"
-        and len(node.variables) > 1
-        and not any(is_symbolic(v.extent) for v in node.variables)
-        and isinstance(body, Apply)
-        and body.function == "mul"
-        and not any(isinstance(n, Read) and n.tensor in internal for n in walk(body))
-    )
 
 
 @dataclass
@@ -144,74 +115,12 @@ class WindowRows:
         lane = Var("lane", emission.width)
         block = Var("window_block", w.channel.extent // emission.width)
         channels = add(scale(whole_index(block), emission.width), variable(lane))
-        *outer, last = w.reduce.variables
         extents = tuple(v.extent for v in self.m)
         places = [add(scale(variable(group), w.group), Index(q)) for q in range(w.group)]
         rows = [dict(zip(self.m, unravel(place, extents), strict=True)) for place in places]
         with expressions.loop(block):
-            sums = [expressions.temporary() for _ in rows]
-            for name in sums:
-                writer.line(f"float{emission.width} {name} = 0.0f;")
-            body = substitute_variables(w.reduce.body, {**self.batch, w.channel: channels})
-            bodies = [
-                (name, substitute_variables(body, {**row, last: Index(step)}))
-                for step in range(last.extent)
-                for name, row in zip(sums, rows, strict=True)
-            ]
-            self._steps(tuple(outer), bodies, lane)
+            window = replace(w.reduce, body=substitute_variables(w.reduce.body, {**self.batch, w.channel: channels}))
+            sums = window_sums(expressions, window, rows, lane, emission.target.device.text.window_steps)
             start = expressions.index(scale(whole_index(block), emission.width))
             for q, name in enumerate(sums):
                 writer.line(f"*(smr_float{emission.width}*)(window + {start} + {q * w.channel.extent}) = {name};")
-
-    def _steps(self, outer: tuple[Var, ...], bodies: list[tuple[str, Expr]], lane: Var) -> None:
-        expressions = self.emission.expressions
-        if outer:
-            if outer[0].extent <= self.emission.target.device.text.window_steps:
-                self.emission.writer.line("#pragma unroll")
-            with expressions.loop(outer[0]):
-                self._steps(outer[1:], bodies, lane)
-            return
-        # rows that lie outside add zeros, whichever place of the group asks for them
-        shared = set.intersection(*(_conditions(body) for _, body in bodies))
-        test = logic("and", tuple(sorted(shared, key=repr)))
-        with expressions.scope(f"if ({expressions.condition(test)})" if not isinstance(test, bool) else ""):
-            for name, body in bodies:
-                _add(expressions, name, _without(body, shared), lane)
-
-
-def _add(expressions: Expressions, name: str, body: Expr, lane: Var) -> None:
-    assert isinstance(body, Apply)
-    factors = [expressions.spread(expressions.value(a, lane), "float32", lane.extent) for a in body.arguments]
-    expressions.writer.line(f"{name} += {' * '.join(factors)};")
-
-
-def _padded(factor: Expr) -> bool:
-    """Whether a factor of a product is zero where its condition does not hold."""
-    return isinstance(factor, Select) and isinstance(factor.otherwise, Const) and factor.otherwise.value == 0
-
-
-def _conditions(body: Expr) -> set[Condition]:
-    """Comparisons without which a product is zero."""
-    assert isinstance(body, Apply)
-    found: set[Condition] = set()
-    for factor in body.arguments:
-        if isinstance(factor, Select) and _padded(factor):
-            found |= set(_comparisons(factor.condition))
-    return found
-
-
-def _comparisons(condition: Condition) -> tuple[Condition, ...]:
-    return condition.operands if isinstance(condition, Logic) and condition.operator == "and" else (condition,)
-
-
-def _without(body: Expr, known: set[Condition]) -> Expr:
-    """The product where the comparisons are known to hold."""
-    assert isinstance(body, Apply)
-    factors: list[Expr] = []
-    for factor in body.arguments:
-        if isinstance(factor, Select) and _padded(factor):
-            rest = logic("and", tuple(c for c in _comparisons(factor.condition) if c not in known))
-            factors.append(select(rest, factor.then, factor.otherwise))
-        else:
-            factors.append(factor)
-    return replace(body, arguments=tuple(factors))

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from smartmem_rules.emit.c.expressions import Value, whole_index
 from smartmem_rules.emit.c.kernel import Emission, lane_reader, with_lane
 from smartmem_rules.emit.c.program import Target
+from smartmem_rules.emit.c.window_sums import window_sums
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.schedule.grid import chunk_of
 from smartmem_rules.plan.schedule.loops import ElementLoops, writes_images
+from smartmem_rules.plan.schedule.neighbours import NeighbourWindows
 from smartmem_rules.plan.schedule.records import ItemSchedule, VectorSchedule, schedule_of
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
+from smartmem_rules.tensor.expr import Read, Reduce, substitute_variables, walk
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import several, surely_below
@@ -40,13 +43,21 @@ def emit_pointwise(launch: Single, target: Target, tensors: Mapping[str, Stored]
     outer_var = Var("outer", count)
     values = dict(zip(loops.outer, unravel(variable(outer_var), tuple(v.extent for v in loops.outer)), strict=True))
     writer, expressions = emission.writer, emission.expressions
-    name = expressions.name(outer_var)
     if target.is_cpu:
-        chunk = chunk_of(count, schedule_of(kernel, ItemSchedule).items)
-        head = f"for (int {name} = item * {chunk}; {name} < min((item + 1) * {chunk}, {count}); ++{name})"
+        schedule = schedule_of(kernel, ItemSchedule)
+        together = schedule.window_rows
+        turns = count // together
+        chunk = chunk_of(turns, schedule.items)
+        turn = Var("group", turns) if together > 1 else outer_var
+        name = expressions.name(turn)
+        head = f"for (int {name} = item * {chunk}; {name} < min((item + 1) * {chunk}, {turns}); ++{name})"
         with expressions.scope(head):
-            _row(emission, kernel, axis, values, None)
-        return emission.source("pointwise.cl", -(-count // chunk), rounded=not _sums(kernel))
+            if together > 1:
+                _windows(emission, kernel, loops, turn, together)
+            else:
+                _row(emission, kernel, axis, values, None)
+        return emission.source("pointwise.cl", -(-turns // chunk), rounded=not _sums(kernel))
+    name = expressions.name(outer_var)
     number, vector = _item(loops.vectors, loops.inside)
     writer.line(f"const int {name} = {number};")
     with expressions.scope(f"if ({name} < {count})"):
@@ -61,6 +72,28 @@ def emit_pointwise(launch: Single, target: Target, tensors: Mapping[str, Stored]
             with expressions.loop(neighbours, f"for (int {place} = 0; {place} < {neighbours.extent}; ++{place})"):
                 _row(emission, kernel, axis, values, vector)
     return emission.source("pointwise.cl", count * loops.vectors, rounded=not _sums(kernel))
+
+
+def _windows(emission: Emission, kernel: Kernel, loops: ElementLoops, group: Var, together: int) -> None:
+    """A group of neighbouring rows, vector by vector: the sums of their windows first, then what is made of each."""
+    expressions, text = emission.expressions, emission.target.device.text
+    found = NeighbourWindows.of(kernel, loops, emission.width, together, text.window_loads)
+    axis = loops.lanes
+    assert found is not None
+    assert axis is not None
+    extents = tuple(v.extent for v in loops.outer)
+    places = (add(scale(variable(group), together), Index(q)) for q in range(together))
+    rows = [dict(zip(loops.outer, unravel(place, extents), strict=True)) for place in places]
+    lane, block = Var("lane", emission.width), Var("block", axis.extent // emission.width)
+    with expressions.loop(block):
+        across = add(scale(whole_index(block), emission.width), variable(lane))
+        window = replace(found.reduce, body=substitute_variables(found.reduce.body, {axis: across}))
+        sums = window_sums(expressions, window, rows, lane, text.window_steps)
+        for row, name in zip(rows, sums, strict=True):
+            expressions.internal[name] = lane_reader(Value(name, emission.width))
+            one = found.instead(kernel, Read(name, (variable(lane),), "float32"))
+            with expressions.scope(""):
+                _elements(emission, one, {**row, axis: across}, lane)
 
 
 def _item(vectors: int, inside: int) -> tuple[str, str]:

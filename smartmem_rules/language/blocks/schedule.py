@@ -75,6 +75,8 @@ class RegisterTiles(Schedule):
     step_overhead: float = real("what a step of the reduction costs besides, in products of a vector", 0.0)
     product_latency: float = real("from one product to the next of the same sum, in products of a vector", 0.0)
     load_cost: float = real("what loading a vector or repeating an element costs, in products of a vector", 0.0)
+    tile_overhead: float = real("what a register tile costs besides, for each vector of its sums; the same unit", 0.0)
+    item_overhead: float = real("what a work-item costs besides, in products of a vector", 0.0)
     request_steps: int = whole("most steps of the reduction for one prefetch of the next tile of weights; 0: none", 0)
     request_rows: int = whole("rows from which on the next tile of weights is prefetched", 1)
     request_blocks: int = whole("register tiles of rows over a tile of weights, above which none is prefetched", 64)
@@ -99,6 +101,7 @@ class Panel(RegisterTiles):
 
     row_vectors: int = whole("vectors of columns for a single row, and for ranges from one row on; 0: as for others", 0)
     staging_share: int = whole("columns are split, and rows staged again, while staging is one part in so many", 20)
+    staged_operations: float = real("operations on staged rows in the time of a product of a vector", 5.0)
     panel_bytes: int = whole("bytes of staged rows")
     window_rows: int = whole("most neighbouring rows whose windows are computed together", 1)
     items: int = whole("work-items that balance the device", 1)
@@ -220,6 +223,7 @@ class Elementwise(Schedule):
     )
     group: int = whole("work-items of a work-group that share out vectors of the output", 64)
     places: int = whole("vectors of the output that a work-item computes", 1)
+    window_rows: int = whole("most neighbouring rows whose windows a work-item computes together", 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from smartmem_rules.language.blocks.fuse import FeedBlock, FuseBlock
+from smartmem_rules.plan.fusion.equations.program import Program
 from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.plan.fusion.lower import lower_group
 from smartmem_rules.plan.fusion.policy import Policy
-from smartmem_rules.plan.fusion.program import Program
 from smartmem_rules.plan.fusion.result import FusionResult, FusionTrace
 from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.model import Kernel

@@ -11,12 +11,12 @@ from smartmem_rules.language.blocks.fuse import (
     Siblings,
 )
 from smartmem_rules.plan.fusion.dependence import Watched
+from smartmem_rules.plan.fusion.equations.program import Definition, Program
 from smartmem_rules.plan.fusion.feeding import Feeding
 from smartmem_rules.plan.fusion.grouping import CircleError, nodes_of
 from smartmem_rules.plan.fusion.groups import Group, join, start
 from smartmem_rules.plan.fusion.nesting import Nesting, nesting_after, nesting_for_readers, nesting_of
 from smartmem_rules.plan.fusion.policy import Policy
-from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.fusion.reads import evaluations, group_moves_only, left_key, reads_of
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.fusion.result import FusionResult, SharedGroups

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from smartmem_rules.language.blocks.fuse import (
     FuseBlock,
 )
-from smartmem_rules.plan.fusion.compared import selects
 from smartmem_rules.plan.fusion.contraction import is_constant
+from smartmem_rules.plan.fusion.equations.compared import selects
+from smartmem_rules.plan.fusion.equations.program import Definition, Program
 from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.plan.fusion.policy import Policy
-from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.fusion.result import FusionTrace
 from smartmem_rules.plan.kernel.graph import needs, toposort

@@ -10,7 +10,7 @@ import numpy as np
 
 from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.plan.fusion.contraction import MatchedContraction, match_contraction
-from smartmem_rules.plan.fusion.program import Definition
+from smartmem_rules.plan.fusion.equations.program import Definition
 from smartmem_rules.tensor.atoms import Div, Var
 from smartmem_rules.tensor.expr import (
     Expr,

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from smartmem_rules.plan.fusion.contraction import replace_reduce
+from smartmem_rules.plan.fusion.equations.program import Definition, Program
 from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.plan.fusion.on_chip.attention import row_values, score_values, source_values
 from smartmem_rules.plan.fusion.on_chip.expander import Expander, Handler, on_chip
 from smartmem_rules.plan.fusion.on_chip.rows import Rows
-from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.fusion.reads import reads_of
 from smartmem_rules.plan.fusion.result import FusionResult
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Part, Scores, Stage, Store

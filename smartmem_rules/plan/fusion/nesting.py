@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from smartmem_rules.plan.fusion.program import Definition
+from smartmem_rules.plan.fusion.equations.program import Definition
 from smartmem_rules.tensor.expr import Expr, Read, children, walk
 
 _LEVELS_OF_GATHERS = 15

@@ -10,8 +10,8 @@ from smartmem_rules.language.blocks.fuse import Chain, FeedBlock, FuseBlock, Pro
 from smartmem_rules.language.blocks.level import KeptRows, Level
 from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.language.syntax import Table
+from smartmem_rules.plan.fusion.equations.program import Definition
 from smartmem_rules.plan.fusion.nesting import Nesting
-from smartmem_rules.plan.fusion.program import Definition
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.tensor.ranges import surely_at_most
 

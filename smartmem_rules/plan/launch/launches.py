@@ -10,10 +10,10 @@ from smartmem_rules.language.blocks.fuse import Horizontal, Megakernel, Wavefron
 from smartmem_rules.language.blocks.schedule import Schedule
 from smartmem_rules.plan.fusion.alternatives import Limits, Pool, gather, other_policies
 from smartmem_rules.plan.fusion.concat_outputs import write_pieces
+from smartmem_rules.plan.fusion.equations.program import Program
 from smartmem_rules.plan.fusion.fuser import fuse
 from smartmem_rules.plan.fusion.lower import lower
 from smartmem_rules.plan.fusion.policy import Policy
-from smartmem_rules.plan.fusion.program import Program
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.fusion.result import FusionResult
 from smartmem_rules.plan.joint import JointChoice

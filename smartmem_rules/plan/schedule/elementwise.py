@@ -11,6 +11,8 @@ from smartmem_rules.language.blocks.schedule import CLASSES, Elementwise, Rows, 
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, PlanError, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size, row_axes, storage_of
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
+from smartmem_rules.plan.schedule.loops import ElementLoops, writes_images
+from smartmem_rules.plan.schedule.neighbours import NeighbourWindows
 from smartmem_rules.plan.schedule.records import ItemSchedule, TeamSchedule, VectorSchedule
 from smartmem_rules.tensor.expr import Reduce, walk
 from smartmem_rules.tensor.ranges import largest, several
@@ -29,12 +31,23 @@ def sizes_of_elements(
     """
     if schedule.items:
         items = max(1, choice.get("items", schedule.items))
-        return ItemSchedule(name=schedule.name, template=schedule.template, items=items)
+        together = _window_rows(schedule, kernel, tensors, device, width)
+        return ItemSchedule(name=schedule.name, template=schedule.template, items=items, window_rows=together)
     places = max(1, choice.get("places", schedule.places))
     shared = VectorSchedule(name=schedule.name, template=schedule.template, group=schedule.group, places=places)
     if not isinstance(schedule, Rows):
         return shared
     return _teams(shared, schedule, kernel, tensors, device, width, choice)
+
+
+def _window_rows(
+    schedule: Elementwise, kernel: Kernel, tensors: Mapping[str, Stored], device: Device, width: int
+) -> int:
+    if schedule.window_rows == 1 or writes_images(kernel, tensors):
+        return 1
+    loops = ElementLoops.of(kernel, tensors, width)
+    found = NeighbourWindows.of(kernel, loops, width, schedule.window_rows, device.text.window_loads)
+    return 1 if found is None else found.group
 
 
 def search_space(schedule: Elementwise, own: Mapping[str, int]) -> list[dict[str, int]]:

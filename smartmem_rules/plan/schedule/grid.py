@@ -85,8 +85,11 @@ class Grids:
 
     def _elements(self, kernel: Kernel, group_items: int) -> Grid:
         if self._is_cpu:
-            count = ElementLoops.of(kernel, self.tensors, self.width).outer_count
-            return Grid.of(chunks(count, schedule_of(kernel, ItemSchedule).items), 1)
+            count, own = (
+                ElementLoops.of(kernel, self.tensors, self.width).outer_count,
+                schedule_of(kernel, ItemSchedule),
+            )
+            return Grid.of(chunks(count // own.window_rows, own.items), 1)
         schedule = schedule_of(kernel, VectorSchedule)
         loops = ElementLoops.of(kernel, self.tensors, self.width, schedule.places)
         return Grid.covering(loops.outer_count * loops.vectors, group_items or schedule.group)

@@ -28,9 +28,14 @@ def schedule_of(kernel: Kernel, kind: type[S]) -> S:
 
 @dataclass(frozen=True, kw_only=True)
 class ItemSchedule(KernelSchedule):
-    """Rows of the output dealt out to work-items (CPU)."""
+    """Rows of the output dealt out to work-items (CPU).
+
+    Attributes:
+        window_rows: neighbouring rows whose windows are computed together; work-items take whole groups of them.
+    """
 
     items: int
+    window_rows: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

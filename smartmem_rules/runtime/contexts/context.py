@@ -18,13 +18,13 @@ from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import buffer_dtype, stored_bytes
 from smartmem_rules.runtime.access_log import RECORD, complaints
-from smartmem_rules.runtime.compiling import Programs
 from smartmem_rules.runtime.contexts.given_up import complain, copied, noted_outputs, with_notes
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
 from smartmem_rules.runtime.contexts.pinned import PinnedArrays, pinned_array
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.feeds import Array, shape_at
 from smartmem_rules.runtime.plan_file import SLACK
+from smartmem_rules.runtime.programs.compiling import Programs
 from smartmem_rules.tensor.extents import at
 from smartmem_rules.tensor.primitives import storage_dtype
 

@@ -13,9 +13,9 @@ from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.packing import element_numbers
 from smartmem_rules.plan.kernel.storage import memory_shape, stored_bytes
 from smartmem_rules.plan.probe import GIVEN, OWN, SIGNS, UNSET_BYTE, Answer, Filling, Probe, signs
-from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
 from smartmem_rules.runtime.devices import Device
+from smartmem_rules.runtime.programs.compiling import BuildError, Programs
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 
 

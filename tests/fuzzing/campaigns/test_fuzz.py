@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +43,15 @@ def test_drawn_models_are_right(source: str, part: int, fresh_seeds: bool, examp
     failed = [f"{f.request} ({f.mode}) {f.verdict.kind}: {f.verdict.detail}" for f in summary.failures]
     assert not failed, "\n".join(failed)
     assert summary.verdicts["right"] > 0.8 * summary.total, summary.data()
+
+
+def test_without_a_device_nothing_is_drawn(tmp_path: Path) -> None:
+    script = Path(__file__).parents[3] / "bench" / "fuzz.py"
+    environment = {**os.environ, "OCL_ICD_VENDORS": str(tmp_path / "none")}
+    asked = [sys.executable, str(script), "--count", "100000"]
+    run = subprocess.run(asked, env=environment, capture_output=True, text=True, timeout=100)
+    assert run.returncode == 2
+    assert run.stderr.startswith("this computer has no OpenCL device"), run.stderr
 
 
 def test_an_interrupted_run_has_judged_what_it_has_judged() -> None:

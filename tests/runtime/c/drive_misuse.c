@@ -60,9 +60,11 @@ static void misuse_handle(uint64_t id) {
     smartmem_tensor_info tensor = {.struct_size = sizeof tensor};
     smartmem_dimension_info dimension = {.struct_size = sizeof dimension};
     smartmem_output output;
+    const char *report = "untouched";
     float value = 0;
     size_t count;
     CHECK(smartmem_plan_close(plan) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_plan_get_self_test(plan, &report) == SMARTMEM_BAD_HANDLE && strcmp(report, "untouched") == 0);
     CHECK(smartmem_plan_get_info(plan, &about) == SMARTMEM_BAD_HANDLE);
     CHECK(smartmem_plan_get_input(plan, 0, &tensor) == SMARTMEM_BAD_HANDLE);
     CHECK(smartmem_plan_get_output(plan, 0, &tensor) == SMARTMEM_BAD_HANDLE);
@@ -83,6 +85,9 @@ static void misuse_info(smartmem_plan plan) {
     smartmem_plan_info about = {.struct_size = 1};
     smartmem_tensor_info tensor = {.struct_size = sizeof tensor};
     smartmem_dimension_info dimension = {.struct_size = sizeof dimension};
+    const char *report = NULL;
+    CHECK(smartmem_plan_get_self_test(plan, NULL) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_get_self_test(plan, &report) == SMARTMEM_OK && strlen(report) == 0);
     CHECK(smartmem_plan_get_info(plan, NULL) == SMARTMEM_BAD_ARGUMENT);
     CHECK(smartmem_plan_get_info(plan, &about) == SMARTMEM_BAD_ARGUMENT);
     CHECK(smartmem_plan_get_input(plan, 0, NULL) == SMARTMEM_BAD_ARGUMENT);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,14 @@ import pytest
 from smartmem_rules.plan.artefact import Demands, Plan
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.plan_file import save_plan
-from smartmem_rules.runtime.program_cache import ProgramCache
+from smartmem_rules.runtime.programs.program_cache import ProgramCache
 from tests.damage.data import damaged_bytes
-from tests.runtime.c.library import compiler, driven, run, sanitized
+from tests.runtime.c.library import SOURCES, compiler, driven, run, sanitized
 from tests.runtime.format.files import index_of, numbers, resealed, with_index
 from tests.runtime.plans import change_source, make_asking_plan, make_half_plan, make_plan
 
+HEADER = SOURCES / "include" / "smartmem.h"
+MISUSE = Path(__file__).with_name("drive_misuse.c")
 GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 16
 PRELUDE = "#define SMR_CPU\n#ifndef SMR_PRELUDE\n#define SMR_PRELUDE\n#endif // SMR_PRELUDE\n"
 WRONG = (0, 1, 2, 7, 127, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1, -2, -(2**31), -(2**63))
@@ -54,6 +57,13 @@ def verdicts(folder: Path, files: list[bytes]) -> list[tuple[int, str]]:
     lines = run(drive, "files", stub, *paths).splitlines()
     assert len(lines) == len(files)
     return [(int(status), text) for status, _, text in (line.partition(" ") for line in lines)]
+
+
+def test_every_public_function_is_called_wrongly() -> None:
+    declared = set(re.findall(r"\b(smartmem_\w+)\(", HEADER.read_text("utf-8"))) - {"smartmem_callback"}
+    called = set(re.findall(r"\b(smartmem_\w+)\(", MISUSE.read_text("utf-8")))
+    # which takes nothing that could be wrong, and CHECK calls it
+    assert declared - called == {"smartmem_last_error"}
 
 
 def test_a_whole_plan_runs(plan_file: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pyopencl as cl
 import pytest
 
-from smartmem_rules.runtime import compiling
+from smartmem_rules.runtime.programs import compiling
 
 _BEGIN = "SMR_FUNCTIONS(8, float8, int8)\n#endif // SMR_PRELUDE\n"
 """The last lines of what stands before each kernel (codegen/prelude.cl)."""

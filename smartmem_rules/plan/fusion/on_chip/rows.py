@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from smartmem_rules.language.blocks.level import KeptRows
+from smartmem_rules.plan.fusion.equations.program import Definition, Program
 from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.plan.fusion.on_chip.expander import Expander, Handler, on_chip
-from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.kernel.model import Stage, Store
 from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.tensor.atoms import Var

@@ -161,8 +161,8 @@ class PanelProblem:
         s, vectors = self.s, sizes.columns / self.s.lanes
         blocks = -(-sizes.block_rows // sizes.rows)
         step = register_step(s, sizes.rows, sizes.columns)
-        item = blocks * sizes.tiles_per_block * (self.k * step + 5 * sizes.rows * vectors)
-        item += sizes.block_rows * _staging(self.c) / 5 + 250
+        item = blocks * sizes.tiles_per_block * (self.k * step + s.tile_overhead * sizes.rows * vectors)
+        item += sizes.block_rows * _staging(self.c) / s.staged_operations + s.item_overhead
         if not self.constant:
             item += self.k * sum(self.tiles(sizes.columns)) * vectors
         column_items = -(-sum(self.tiles(sizes.columns)) // sizes.tiles_per_block)

@@ -154,7 +154,7 @@ class WinogradProblem:
         full, tail = divmod(tiles, sizes.rows)
 
         def block(rows: int) -> float:
-            return self.k * register_step(s, rows, sizes.columns) + 1.7 * rows * vectors
+            return self.k * register_step(s, rows, sizes.columns) + s.tile_overhead * rows * vectors
 
         sums = full * block(sizes.rows) + (block(tail) if tail else 0.0)
         forth = _terms(t.input) * 2 * t.points / 2 + 2 * t.points**2
@@ -163,7 +163,7 @@ class WinogradProblem:
         item += s.transform_step * tiles * (self.k / s.width * forth + sizes.tiles_per_block * vectors * back)
         column_items = -(-self.column_tiles(sizes.columns) // sizes.tiles_per_block)
         items = -(-self.m // sizes.block_rows) * self.batch * column_items
-        return (item + 300) * max(-(-items // units), items / units)
+        return (item + s.item_overhead) * max(-(-items // units), items / units)
 
 
 def tuned(

@@ -29,14 +29,11 @@ from smartmem_rules.verification.proof.reads.open_reads import (
     ReadOperands,
     ReadProofs,
     ReadProver,
-    only_values,
     prove_reads,
-    rank_bound,
-    read_nodes,
-    tensor_names,
 )
 from smartmem_rules.verification.proof.reads.sliced_reads import SlicedDefinition, refuse_guessed_types
 from smartmem_rules.verification.proof.reads.slices import ReadSlice, slices_of
+from smartmem_rules.verification.proof.reads.written_reads import only_values, rank_bound, read_nodes, tensor_names
 
 SHARE = 4
 """A proof of all reads together ends at this part of the ways that each read may have alone."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from smartmem_rules.analysis.index_formulas import IndexFormulas, NoFormula
@@ -19,11 +18,11 @@ from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.tensor.expr import ALL_DTYPES, Condition, TensorType
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Index
-from smartmem_rules.tensor.instantiate import Definitions, names_in
+from smartmem_rules.tensor.instantiate import Definitions
 from smartmem_rules.tensor.ranges import counting
 from smartmem_rules.verification.instances.attributes import Formal, kind_of
 from smartmem_rules.verification.instances.draws import dtypes_of
-from smartmem_rules.verification.instances.roles import AXES, PERMUTATION, Role, hints_of, nodes, operator_roles
+from smartmem_rules.verification.instances.roles import AXES, PERMUTATION, Role, hints_of, operator_roles
 from smartmem_rules.verification.operators import application_to_variables
 from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.open_cases import LEAST_RANK, SPLAT, NoInstance
@@ -33,12 +32,20 @@ from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
 from smartmem_rules.verification.proof.reads.late_scope import Undecided
 from smartmem_rules.verification.proof.reads.open_elements import OpenDefinition, ReadWatch, needs_number
 from smartmem_rules.verification.proof.reads.split_variables import in_blocks
+from smartmem_rules.verification.proof.reads.written_reads import (
+    asks_dtype,
+    divided_counts,
+    only_values,
+    rank_bound,
+    reads_of,
+    spans_of_reads,
+    tensor_names,
+)
 from smartmem_rules.verification.semantics.terms import Leaf, Term
 
 MOST_WAYS = 20_000
 MOST_MEMBERS = 3
 """Operands of a list that takes any number of them."""
-_HIGHEST_RANK = 5
 _RESOURCES = 1_000_000
 _PREFERRED = ("float32", "int64", "uint8", "bool", "float8_e4m3fn", "int4")
 
@@ -67,12 +74,6 @@ class ReadProofs:
         """No read counts as proved."""
         for span in self.total:
             self.left.setdefault(span, reason)
-
-
-def reads_of(operator: ast.Operator) -> frozenset[ast.Span]:
-    """The places of all reads of tensors without `else`."""
-    names = tensor_names(operator)
-    return frozenset(span for equation in operator.equations for span in _reads(equation.body, names))
 
 
 def prove_reads(base: Definitions, operator: ast.Operator, z3: Any, most: int = MOST_WAYS) -> ReadProofs:
@@ -116,90 +117,6 @@ def _one_way(
         OpenDefinition(base, operator, case, case.all_outputs(), path, unknown).look(prover)
 
 
-def tensor_names(operator: ast.Operator) -> frozenset[str]:
-    inputs = {item.name for item in operator.inputs if item.constant is None}
-    return frozenset(inputs | {equation.tensor for equation in operator.equations})
-
-
-def read_nodes(part: ast.Expression, names: frozenset[str]) -> Iterator[ast.Subscript]:
-    """The reads without `else` in an expression; which tensor of a list it is is part of a read."""
-    found = [node for node in nodes(part) if isinstance(node, ast.Subscript)]
-    members = {id(node.base) for node in found}
-    for node in found:
-        if node.default is None and id(node) not in members:
-            base: ast.Expression = node
-            while isinstance(base, ast.Subscript):
-                base = base.base
-            if isinstance(base, ast.Name) and base.id in names:
-                yield node
-
-
-def _reads(part: ast.Expression, names: frozenset[str]) -> Iterator[ast.Span]:
-    return (node.span for node in read_nodes(part, names))
-
-
-def rank_bound(operator: ast.Operator) -> int:
-    """The rank up to which operands are looked at: three, or what a requirement names."""
-    most = BOUND
-    for node in (node for requirement in operator.requires for node in nodes(requirement)):
-        if isinstance(node, ast.Binary) and isinstance(node.right, ast.Number) and _is_rank(node.left):
-            most = max(most, min(int(node.right.value), _HIGHEST_RANK))
-        elif isinstance(node, ast.Binary) and node.operator == "==" and isinstance(node.right, ast.ListOf):
-            most = max(most, min(len(node.right.items), _HIGHEST_RANK))
-    return most
-
-
-def _is_rank(expr: ast.Expression) -> bool:
-    return isinstance(expr, ast.Call) and expr.function == "rank"
-
-
-def only_values(operator: ast.Operator) -> frozenset[str]:
-    """The attributes and lets on which only the values of elements depend: no index, no extent, no element type."""
-    wanted: set[str] = set()
-    for output in operator.outputs:
-        wanted.add(output.type.dtype)
-        for item in output.type.shape:
-            wanted |= names_in(item)
-    for equation in operator.equations:
-        for binder in equation.indices:
-            wanted |= set() if binder.bound is None else names_in(binder.bound)
-        loops = {binder.name for binder in equation.indices}
-        found: set[str] = set()
-        for node in nodes(equation.body):
-            loops |= {b.name for b in node.binders} if isinstance(node, ast.Reduction | ast.Comprehension) else set()
-            found |= _decide_indices(node)
-        wanted |= found - loops
-    kept = {a.name for a in operator.attributes if a.kind in ("strings", "float", "floats")}
-    required = set().union(*map(names_in, operator.requires)) if operator.requires else set()
-    for let in reversed(operator.lets):
-        required |= names_in(let.value) if let.name in required else set()
-    wanted |= required - kept
-    for let in reversed(operator.lets):
-        if let.name in wanted:
-            wanted |= names_in(let.value)
-    kinds = {a.name for a in operator.attributes} | {i.name for i in operator.inputs if i.constant is not None}
-    formals: list[Formal] = [*operator.attributes, *operator.inputs]
-    while True:  # an attribute may have another one as its default
-        defaults = [f.default for f in formals if f.name in wanted and f.default]
-        more = {name for default in defaults for name in names_in(default)} - wanted
-        if not more:
-            return frozenset(kinds - wanted)
-        wanted |= more
-
-
-def _decide_indices(node: ast.Expression) -> set[str]:
-    match node:
-        case ast.Subscript(items=items):
-            return set().union(*map(names_in, items)) if items else set()
-        case ast.Reduction(binders=binders, condition=condition):
-            found = set().union(*(names_in(b.bound) for b in binders if b.bound is not None))
-            return found | (set() if condition is None else names_in(condition))
-        case ast.Call(function="cast" | "bitcast", arguments=(_, dtype)):
-            return names_in(dtype)
-        case _:
-            return set()
-
-
 @dataclass
 class ReadOperands(OpenOperator):
     """Operands and attributes of one definition: every optional operand has a type, whether it is there or not."""
@@ -223,7 +140,7 @@ class ReadOperands(OpenOperator):
         if name not in self.dtypes:
             allowed = dtypes_of(self.operator, formal)
             options = [d for d in _PREFERRED if d in allowed] or [allowed[0]]
-            self.dtypes[name] = options[self.path.choose(len(options)) if _asks_dtype(self.operator) else 0]
+            self.dtypes[name] = options[self.path.choose(len(options)) if asks_dtype(self.operator) else 0]
         return self.dtypes[name]
 
     def members_of(self, formal: ast.Input) -> int:
@@ -232,7 +149,7 @@ class ReadOperands(OpenOperator):
             return 1
         if formal.name not in self.members:
             few = range(1, MOST_MEMBERS + 1)
-            counts = sorted({*few, *(group * n for group in _groups(self.operator) for n in few)})
+            counts = sorted({*few, *(group * n for group in divided_counts(self.operator) for n in few)})
             self.members[formal.name] = counts[self.path.choose(len(counts))]
         return self.members[formal.name]
 
@@ -312,25 +229,6 @@ class ReadOperands(OpenOperator):
             yield tuple(made(f"{name}.{place}") for place in range(length))
 
 
-@lru_cache(maxsize=64)
-def _asks_dtype(operator: ast.Operator) -> bool:
-    parts = [*operator.requires, *(let.value for let in operator.lets), *(e.body for e in operator.equations)]
-    return any(isinstance(n, ast.Call) and n.function == "dtype" for part in parts for n in nodes(part))
-
-
-@lru_cache(maxsize=64)
-def _groups(operator: ast.Operator) -> frozenset[int]:
-    """The numbers by which a definition divides how many operands a list has."""
-    found: set[int] = set()
-    for node in (node for let in operator.lets for node in nodes(let.value)):
-        match node:
-            case ast.Binary(operator="//", left=ast.Call(function="count"), right=ast.Number(value=number)):
-                found.add(int(number))
-            case _:
-                pass
-    return frozenset(found)
-
-
 def _is_given(formal: Formal) -> bool:
     return formal.required if isinstance(formal, ast.Attribute) else formal.default is None and not formal.optional
 
@@ -348,7 +246,7 @@ class ReadProver(ReadWatch):
         self.asked = 0
 
     def inside(self, read: ast.Expression) -> None:
-        self._proofs.reached.update(_reads(read, self._names))
+        self._proofs.reached.update(spans_of_reads(read, self._names))
 
     def undecided(self, read: ast.Expression, index: Index, extent: int, conditions: Sequence[Condition]) -> None:
         if not self._is_left(read) and not self._surely(index, extent, conditions):
@@ -371,10 +269,10 @@ class ReadProver(ReadWatch):
             self._leave(part, reason)
 
     def _is_left(self, read: ast.Expression) -> bool:
-        return all(span in self._proofs.left for span in _reads(read, self._names))
+        return all(span in self._proofs.left for span in spans_of_reads(read, self._names))
 
     def _leave(self, part: ast.Expression, reason: str) -> None:
-        for span in _reads(part, self._names):
+        for span in spans_of_reads(part, self._names):
             self._proofs.left.setdefault(span, reason)
 
     def _surely(self, index: Index, extent: int | None, conditions: Sequence[Condition]) -> bool:

@@ -14,7 +14,7 @@ from smartmem_rules.tensor.builtins import ConstantTensor, Unsupported
 from smartmem_rules.tensor.expr import Select, TensorType, walk
 from smartmem_rules.tensor.instantiate import instantiate
 from smartmem_rules.verification.proof.reads.each_read import prove_each_read, prove_read
-from smartmem_rules.verification.proof.reads.open_reads import read_nodes, tensor_names
+from smartmem_rules.verification.proof.reads.written_reads import read_nodes, tensor_names
 
 z3 = pytest.importorskip("z3")
 

@@ -8,7 +8,8 @@ import pytest
 
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import RuleBase, collect, load_modules
-from smartmem_rules.verification.proof.reads.open_reads import ReadProofs, prove_reads, reads_of
+from smartmem_rules.verification.proof.reads.open_reads import ReadProofs, prove_reads
+from smartmem_rules.verification.proof.reads.written_reads import reads_of
 
 z3 = pytest.importorskip("z3")
 

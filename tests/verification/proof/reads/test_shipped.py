@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from smartmem_rules.rulebase.base import load_rules
-from smartmem_rules.verification.proof.reads.open_reads import reads_of
+from smartmem_rules.verification.proof.reads.written_reads import reads_of
 from smartmem_rules.verification.reads import definitions, digest, shipped
 
 

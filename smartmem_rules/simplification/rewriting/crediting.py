@@ -11,10 +11,10 @@ from smartmem_rules.egraph.firings import Composed, Rewritten, Viewed
 from smartmem_rules.graph.loading import describe, sorted_nodes
 from smartmem_rules.language.syntax import Eliminate, Rewrite
 from smartmem_rules.rulebase.base import RuleBase
-from smartmem_rules.simplification.assembling import Assembled
-from smartmem_rules.simplification.region import Region
 from smartmem_rules.simplification.report import RuleUse
-from smartmem_rules.simplification.selecting import Selected
+from smartmem_rules.simplification.rewriting.assembling import Assembled
+from smartmem_rules.simplification.rewriting.region import Region
+from smartmem_rules.simplification.rewriting.selecting import Selected
 
 FOLDED = "constant folding"
 MERGED = "common subexpressions"

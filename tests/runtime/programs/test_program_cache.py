@@ -14,9 +14,10 @@ import pyopencl as cl
 import pytest
 
 from smartmem_rules.plan.artefact import Source
-from smartmem_rules.runtime.compiling import Programs
 from smartmem_rules.runtime.devices import Device, choose
-from smartmem_rules.runtime.program_cache import ProgramCache, clean_driver_cache, cut_short, drop_damaged
+from smartmem_rules.runtime.driver_cache import clean_driver_cache, cut_short, drop_damaged
+from smartmem_rules.runtime.programs.compiling import Programs
+from smartmem_rules.runtime.programs.program_cache import ProgramCache
 
 TEXT = "__kernel void smr_kernel(__global float* y) { y[get_global_id(0)] = 3.0f; }"
 

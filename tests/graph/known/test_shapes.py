@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smartmem_rules.graph.shapes import evaluate_shapes
+from smartmem_rules.graph.known.shapes import evaluate_shapes
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Apply, Const, Equation, Expr, Read, Reduce, TensorType
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError, symbol

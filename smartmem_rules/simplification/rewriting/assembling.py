@@ -16,8 +16,8 @@ from onnx import helper
 from smartmem_rules.graph.loading import node_inputs, sorted_nodes
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.rulebase.instances import attribute_key
-from smartmem_rules.simplification.region import Region
-from smartmem_rules.simplification.selecting import Selected
+from smartmem_rules.simplification.rewriting.region import Region
+from smartmem_rules.simplification.rewriting.selecting import Selected
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.writing.expressing import STANDARD, write_node
 from smartmem_rules.writing.views import Writer
@@ -140,13 +140,15 @@ def assembled(region: Region, selected: Selected, opset: int) -> Assembled:
         nodes += _copies_of_constants(outputs, constants, made, writer)
     given = {value.name for value in model.graph.input} | region.constants.keys() | constants.keys()
     given |= {tensor.name for tensor in model.graph.initializer}
-    given |= {tensor.values.name for tensor in model.graph.sparse_initializer}
+    sparse = {tensor.values.name for tensor in model.graph.sparse_initializer}
+    given |= sparse
     given -= {name for node in nodes for name in node.output}
     nodes = sorted_nodes(nodes, given, outputs)
     read = dict.fromkeys(name for node in nodes for name in node_inputs(node))
     read.update(dict.fromkeys(outputs))
     stored = [name for name in read if name in region.constants]
-    computed = {name: constants[name] for name in read if name in constants and name not in region.constants}
+    held = region.constants.keys() | sparse
+    computed = {name: constants[name] for name in read if name in constants and name not in held}
     domains = frozenset(node.domain for node in nodes if node.domain not in STANDARD)
     return Assembled(nodes=nodes, stored=stored, computed=computed, places=assembly.places, domains=domains)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.plan.fusion.contraction import match_contraction
-from smartmem_rules.plan.fusion.program import Definition, Program
+from smartmem_rules.plan.fusion.equations.program import Definition, Program
 from smartmem_rules.plan.kernel.byte_factors import BYTES
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, Reduce, Select, replaced, walk
 from smartmem_rules.tensor.extents import is_symbolic

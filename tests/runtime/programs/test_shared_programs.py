@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from smartmem_rules.language.blocks.workarounds import workaround_of
-from smartmem_rules.runtime import shared_programs
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.executor import Executor
-from smartmem_rules.runtime.shared_programs import context_on, programs_in
+from smartmem_rules.runtime.programs import shared_programs
+from smartmem_rules.runtime.programs.shared_programs import context_on, programs_in
 from tests.plan.models import normal
 from tests.runtime.plans import make_plan
 

@@ -15,7 +15,7 @@ from smartmem_rules.language.blocks.export import Export
 from smartmem_rules.language.blocks.strategy import one_by_one
 from smartmem_rules.language.expansion import with_rulesets
 from smartmem_rules.rulebase.base import RuleBase
-from smartmem_rules.simplification.costs import WrittenCosts
+from smartmem_rules.simplification.rewriting.costs import WrittenCosts
 
 SECONDS = 10.0
 """For the integer program that selects."""

@@ -9,10 +9,10 @@ import pyopencl as cl
 import pytest
 
 from smartmem_rules.plan.artefact import Source
-from smartmem_rules.runtime.compiling import BuildError, Programs
-from smartmem_rules.runtime.declarations import OWN_DECLARATIONS, Declarations, declarations
 from smartmem_rules.runtime.devices import Device, choose
-from smartmem_rules.runtime.program_cache import ProgramCache
+from smartmem_rules.runtime.programs.compiling import BuildError, Programs
+from smartmem_rules.runtime.programs.declarations import OWN_DECLARATIONS, Declarations, declarations
+from smartmem_rules.runtime.programs.program_cache import ProgramCache
 
 KERNEL_HEADER = "#undef FP_ILOGB0\n#define FP_ILOGB0 INT_MIN\n"
 OWN_HEADER = """

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from smartmem_rules.plan.fusion.program import Definition, Program, StoredTable
+from smartmem_rules.plan.fusion.equations.program import Definition, Program, StoredTable
 from smartmem_rules.tensor.atoms import Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import (
     Apply,

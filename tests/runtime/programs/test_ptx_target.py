@@ -11,7 +11,7 @@ from smartmem_rules.plan.ptx_target import IS_SET, asked_target, target_option
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.checks import checked
 from smartmem_rules.runtime.devices import choose
-from smartmem_rules.runtime.ptx_target import TargetError, with_target
+from smartmem_rules.runtime.programs.ptx_target import TargetError, with_target
 from smartmem_rules.runtime.target import _within_limits
 from tests.emit.kernel_cases import CASES
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,24 +11,24 @@ from pathlib import Path
 import onnx
 from onnx import numpy_helper
 
-from smartmem_rules.graph.constants import constant_node_value
 from smartmem_rules.graph.expansion.known_branches import with_known_branches
+from smartmem_rules.graph.known.constants import constant_node_value
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, describe, opsets, sorted_nodes
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.pipeline import input_bounds, rules_of
 from smartmem_rules.rulebase.base import RuleBase
-from smartmem_rules.simplification.assembling import assembled
-from smartmem_rules.simplification.crediting import credits
 from smartmem_rules.simplification.encoding import size_of_files
-from smartmem_rules.simplification.folding import too_large
 from smartmem_rules.simplification.in_place import Aside
 from smartmem_rules.simplification.options import Options, SimplifyError
-from smartmem_rules.simplification.region import NothingToDo, Region, region_of
 from smartmem_rules.simplification.report import Counts, RuleUse, counts_of
-from smartmem_rules.simplification.selecting import selected
+from smartmem_rules.simplification.rewriting.assembling import assembled
+from smartmem_rules.simplification.rewriting.crediting import credits
+from smartmem_rules.simplification.rewriting.folding import too_large
+from smartmem_rules.simplification.rewriting.region import NothingToDo, Region, region_of
+from smartmem_rules.simplification.rewriting.selecting import selected
+from smartmem_rules.simplification.rewriting.verified import Verified, exact, verified
+from smartmem_rules.simplification.rewriting.writing_back import written_back
 from smartmem_rules.simplification.types import skeleton_of, types_of
-from smartmem_rules.simplification.verified import Verified, exact, verified
-from smartmem_rules.simplification.writing_back import written_back
 from smartmem_rules.tensor.primitives import Array
 
 EXPORT = "onnxruntime"
@@ -85,12 +85,21 @@ class Seen:
         """For integer inputs how many values they can take, where that is known."""
         return input_bounds(self.region.graph)
 
+    @property
+    def kept_results(self) -> frozenset[str]:
+        """The results of the nodes that stay as they are."""
+        nodes = self.region.model.graph.node
+        return frozenset(name for place in self.region.barriers for name in nodes[place].output)
 
-def seen_by_rules(model: onnx.ModelProto, folder: Path | None, options: Options) -> Seen:
+
+def seen_by_rules(
+    model: onnx.ModelProto, folder: Path | None, options: Options, left_out: Collection[str] = ()
+) -> Seen:
     """Import what rules cover of a model.
 
     Args:
         folder: where its data files are.
+        left_out: the first results of nodes that ONNX Runtime does not run, which stay as they are.
 
     Raises:
         SimplifyError: an option names nothing.
@@ -105,7 +114,7 @@ def seen_by_rules(model: onnx.ModelProto, folder: Path | None, options: Options)
     ordered = _ordered(model)
     while True:
         constants = _constants(ordered)
-        kept = _kept(ordered, rules, options)
+        kept = _kept(ordered, rules, options, left_out)
         try:
             region = _region(ordered, folder, rules, options, constants, kept)
         except NothingToDo:
@@ -220,7 +229,7 @@ def _ordered(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _constants(model: onnx.ModelProto) -> dict[str, onnx.TensorProto]:
-    """Initializers and tensors of Constant nodes by name, but for initializers that a caller may replace."""
+    """Initializers and tensors of Constant nodes by name, but for text and initializers that a caller may replace."""
     replaceable = set() if model.ir_version < 4 else {value.name for value in model.graph.input}
     found = {tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in replaceable}
     for node in model.graph.node:
@@ -229,11 +238,11 @@ def _constants(model: onnx.ModelProto) -> dict[str, onnx.TensorProto]:
                 continue
             value = constant_node_value(node)
             found[node.output[0]] = value if isinstance(value, onnx.TensorProto) else numpy_helper.from_array(value)
-    return found
+    return {name: tensor for name, tensor in found.items() if tensor.data_type != onnx.TensorProto.STRING}
 
 
-def _kept(model: onnx.ModelProto, rules: Verified, options: Options) -> dict[int, str]:
-    """The nodes that the user or the `export` block keeps."""
+def _kept(model: onnx.ModelProto, rules: Verified, options: Options, left_out: Collection[str]) -> dict[int, str]:
+    """The nodes that the user or the `export` block keeps, and those that cannot be checked."""
     operators = set(rules.base.exports[EXPORT].kept)
     names = {node.name for node in model.graph.node}
     for name in options.keep:
@@ -246,6 +255,8 @@ def _kept(model: onnx.ModelProto, rules: Verified, options: Options) -> dict[int
             found[place] = "kept by name"
         elif node.op_type in operators and node.domain in ("", "ai.onnx", "com.microsoft"):
             found[place] = f"{node.op_type} is kept"
+        elif next(filter(None, node.output), "") in left_out:
+            found[place] = "ONNX Runtime does not run it"
     return found
 
 

@@ -21,8 +21,8 @@ from smartmem_rules.graph.model import Graph, GraphError
 from smartmem_rules.limits import Limits
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.simplification.encoding import is_inside
-from smartmem_rules.simplification.folding import reason_of
 from smartmem_rules.simplification.in_place import mapped
+from smartmem_rules.simplification.rewriting.folding import reason_of
 from smartmem_rules.simplification.types import Types, is_usable
 from smartmem_rules.tensor.instantiate import size_of
 
@@ -150,6 +150,9 @@ def _hopeless(model: onnx.ModelProto, base: RuleBase, types: Types) -> Iterator[
     local = {(domain_of(function.domain), function.name) for function in model.functions}
     for place, node in enumerate(model.graph.node):
         key = (domain_of(node.domain), node.op_type)
+        if any(_is_text(types.get(name)) for name in (*node.input, *node.output)):
+            yield place, "it works on text"
+            continue
         if key == (DEFAULT_DOMAIN, "Constant"):
             continue
         if key in local:
@@ -163,6 +166,10 @@ def _hopeless(model: onnx.ModelProto, base: RuleBase, types: Types) -> Iterator[
         elif any(types.get(name) is not None and not types[name].HasField("tensor_type")
                  for name in (*node.input, *node.output) if name):  # fmt: skip
             yield place, "it works on sequences or optional values"
+
+
+def _is_text(type_: onnx.TypeProto | None) -> bool:
+    return type_ is not None and type_.tensor_type.elem_type == onnx.TensorProto.STRING
 
 
 def _region_model(search: _Search) -> onnx.ModelProto:

@@ -12,9 +12,9 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from smartmem_rules.graph import folding
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.importer import import_model
+from smartmem_rules.graph.known import folding
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.interpreter.interpret import evaluate_instance

@@ -11,10 +11,10 @@ import pytest
 
 from smartmem_rules import load
 from smartmem_rules.plan.artefact import Source
-from smartmem_rules.runtime.compiling import Programs
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.plan_file import save_plan
-from smartmem_rules.runtime.program_cache import ProgramCache
+from smartmem_rules.runtime.programs.compiling import Programs
+from smartmem_rules.runtime.programs.program_cache import ProgramCache
 from tests.runtime.c.library import open_plan
 from tests.runtime.plans import make_plan
 

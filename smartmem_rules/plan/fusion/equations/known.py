@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smartmem_rules.plan.fusion.program import Definition, Program
+from smartmem_rules.plan.fusion.equations.program import Definition, Program
 from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Reduce, inline, substitute_reads, tensors_read, walk
 
 

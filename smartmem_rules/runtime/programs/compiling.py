@@ -9,12 +9,14 @@ from typing import Any
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.ptx_target import IS_SET, asked_target
-from smartmem_rules.runtime.declarations import OWN_DECLARATIONS, declarations
 from smartmem_rules.runtime.devices import Device
+from smartmem_rules.runtime.driver_cache import DRIVER_ROOM, driver_folder
+from smartmem_rules.runtime.kept_files import free_bytes
 from smartmem_rules.runtime.processor.matrix_unit import has_byte_unit
-from smartmem_rules.runtime.program_cache import DRIVER_ROOM, ProgramCache, driver_folder, free_bytes
-from smartmem_rules.runtime.ptx_target import TargetError, with_target
-from smartmem_rules.runtime.shared_programs import note_use, programs_in
+from smartmem_rules.runtime.programs.declarations import OWN_DECLARATIONS, declarations
+from smartmem_rules.runtime.programs.program_cache import ProgramCache
+from smartmem_rules.runtime.programs.ptx_target import TargetError, with_target
+from smartmem_rules.runtime.programs.shared_programs import note_use, programs_in
 
 _TEXTS_PER_PROGRAM = 32
 _COMPILE_THREADS = 8

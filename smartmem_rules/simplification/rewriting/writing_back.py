@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 import onnx
 from onnx import helper, numpy_helper
 
-from smartmem_rules.simplification.assembling import Assembled
 from smartmem_rules.simplification.in_place import Aside
-from smartmem_rules.simplification.region import Region
+from smartmem_rules.simplification.rewriting.assembling import Assembled
+from smartmem_rules.simplification.rewriting.region import Region
 
 _OWN_FIELDS = ("node", "initializer", "sparse_initializer", "input", "value_info", "quantization_annotation")
 _INPUTS_NAME_CONSTANTS = 4
@@ -35,7 +35,7 @@ def written_back(region: Region, made: Assembled, aside: Aside | None) -> onnx.M
     graph = result.graph
     graph.node.extend(made.nodes)
     graph.initializer.extend(_initializers(region, made, aside))
-    read = {name for node in made.nodes for name in _read_by(node)}
+    read = {name for node in made.nodes for name in _read_by(node)} | {value.name for value in model.graph.output}
     graph.sparse_initializer.extend(t for t in model.graph.sparse_initializer if t.values.name in read)
     _declare_inputs(model, graph)
     there = {tensor.name for tensor in graph.initializer}.union(*(node.output for node in graph.node))

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from smartmem_rules.graph.model import Graph, Node
-from smartmem_rules.plan.fusion.compared import compared_tensors
+from smartmem_rules.plan.fusion.equations.compared import compared_tensors
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
 from smartmem_rules.tensor.expr import (
     Const,

@@ -1,0 +1,1 @@
+"""What is known of a model when it is imported: its constants, what follows from them, shapes and sizes."""

@@ -1,0 +1,1 @@
+"""Programs: compiled, kept on disk, and shared by the plans of a process."""
