@@ -124,7 +124,7 @@ def _equated_extents(operator: ast.Operator) -> Equations:
     """The extents that requirements equate with a multiple or with what a function gives."""
     shapes = (formal.type.shape for formal in operator.inputs if formal.type is not None)
     extents = {item.id for shape in shapes for item in shape if isinstance(item, ast.Name)}
-    found = []
+    found: Equations = []
     for node in nodes(operator.requires):
         match node:
             case ast.Binary(operator="==", left=ast.Name(id=name), right=right) if name in extents:
