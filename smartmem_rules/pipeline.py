@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from smartmem_rules.collector import first_grows_old, no_collections
 from smartmem_rules.graph.importer import import_model
@@ -23,7 +23,7 @@ from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.rulebase.base import RuleBase, load_modules, load_rules
 from smartmem_rules.runtime.target import Target, target_of
-from smartmem_rules.stages import Stages, Unmeasured, Watcher
+from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.statistics import (
     ModelStatistics,
     RewriteStatistics,
@@ -39,9 +39,20 @@ if TYPE_CHECKING:
     from smartmem_rules.egraph.model import Saturation
     from smartmem_rules.plan.build import Planning
     from smartmem_rules.plan.means import PlanOptions
+    from smartmem_rules.plan.scheduling import Scheduled
 
 
 Certify = Callable[[str], None]
+
+
+class Watcher(Protocol):
+    """Looks at what the stages give while it is there: a plan keeps neither the graph nor the expressions."""
+
+    def imported(self, graph: Graph, /) -> None:
+        """Look at the imported model."""
+
+    def scheduled(self, scheduled: Scheduled, /) -> None:
+        """Look at the scheduled launches."""
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
 from smartmem_rules.logs import logger
 from smartmem_rules.runtime.devices import AUTO, Device, devices
 from smartmem_rules.runtime.reference import TOLERANCES
-from smartmem_rules.stages import Clock, Progress, Show, Watcher
+from smartmem_rules.stages import Clock, Progress, Show
 
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import Dims, ModelSource
     from smartmem_rules.graph.model import Graph
+    from smartmem_rules.pipeline import Watcher
     from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.plan.fusion.refusals import Refusals
     from smartmem_rules.runtime.target import Target

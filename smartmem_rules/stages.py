@@ -6,14 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline
 from smartmem_rules.logs import logger
-
-if TYPE_CHECKING:
-    from smartmem_rules.graph.model import Graph
-    from smartmem_rules.plan.scheduling import Scheduled
 
 STAGES = (
     "import", "saturate", "extract", "calibrate", "fuse", "layout", "verify", "schedule", "launch", "memory", "emit",
@@ -48,16 +44,6 @@ class Stages(Protocol):
 
     def show(self, name: str, text: Callable[[], str]) -> None:
         """Offer the text form of a stage's result, which is made only if somebody wants to see it."""
-
-
-class Watcher(Protocol):
-    """Looks at what the stages give while it is there: a plan keeps neither the graph nor the expressions."""
-
-    def imported(self, graph: Graph, /) -> None:
-        """Look at the imported model."""
-
-    def scheduled(self, scheduled: Scheduled, /) -> None:
-        """Look at the scheduled launches."""
 
 
 class Unmeasured:

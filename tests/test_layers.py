@@ -36,12 +36,14 @@ class Import:
     Attributes:
         line: where it stands.
         inside: whether it stands in a function.
+        typed: whether only type checkers see it: it points down like others, but makes no circle.
         text: the line, and the one above it.
     """
 
     target: str
     line: int
     inside: bool
+    typed: bool
     text: str
 
 
@@ -58,23 +60,22 @@ MODULES = modules()
 
 
 def imports(path: Path) -> Iterator[Import]:
-    """What a module imports of ours; what only type checkers see does not count."""
+    """What a module imports of ours."""
     lines = path.read_text("utf-8").splitlines()
 
-    def walk(node: ast.AST, inside: bool) -> Iterator[Import]:
+    def walk(node: ast.AST, inside: bool, typed: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-                continue
             if isinstance(child, ast.ImportFrom) and (child.module or "").startswith("smartmem_rules"):
                 package = (child.module or "").removeprefix("smartmem_rules").removeprefix(".")
                 for alias in child.names:
                     full = f"{package}.{alias.name}".lstrip(".")
                     text = "\n".join(lines[max(0, child.lineno - 2) : child.lineno])
-                    yield Import(full if full in MODULES else package, child.lineno, inside, text)
+                    yield Import(full if full in MODULES else package, child.lineno, inside, typed, text)
             deeper = inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-            yield from walk(child, deeper)
+            only_types = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+            yield from walk(child, deeper, typed or only_types)
 
-    yield from walk(ast.parse("\n".join(lines)), False)
+    yield from walk(ast.parse("\n".join(lines)), False, False)
 
 
 @cache
@@ -135,7 +136,10 @@ def test_pages_name_modules_that_are_there(page: str) -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    graph = {name: {one.target for one in found if one.target in MODULES} for name, found in graph_of_imports().items()}
+    graph = {
+        name: {one.target for one in found if one.target in MODULES and not one.typed}
+        for name, found in graph_of_imports().items()
+    }
     found = [circle for circle in circles(graph) if circle not in FAMILIES]
     assert not found, "\n".join(", ".join(sorted(circle)) for circle in found)
 
@@ -150,7 +154,7 @@ def test_folders_of_one_package_import_each_other_in_no_circle() -> None:
 
     graph: dict[str, set[str]] = {}
     for name, found in graph_of_imports().items():
-        targets = {room(one.target) for one in found if one.target in MODULES}
+        targets = {room(one.target) for one in found if one.target in MODULES and not one.typed}
         graph.setdefault(room(name), set()).update(targets - {room(name)})
     found = [circle for circle in circles(graph) if circle not in FAMILIES]
     assert not found, found

@@ -38,7 +38,7 @@ def constant(value: float | int | bool, name: str) -> Array:
     return np.asarray(value).astype(compute_dtype(name))
 
 
-def cast(values: Array, source: str, target: str) -> Array:
+def cast(values: Array, target: str) -> Array:
     """ONNX Cast: floats are truncated toward zero, integers wrap, anything but zero is true.
 
     NaN and floats out of range give the lowest int32 (for integers of up to 16 bits, then wrapped) or the lowest int64;
@@ -63,7 +63,7 @@ def cast(values: Array, source: str, target: str) -> Array:
 
 def from_index(values: Array, target: str) -> Array:
     """Indices as elements: halves are not rounded, because kernels compute with them in single precision."""
-    return values.astype(np.float32) if target in _WIDENED else cast(values, "int64", target)
+    return values.astype(np.float32) if target in _WIDENED else cast(values, target)
 
 
 def _whole(values: Array, kind: type[np.signedinteger[Any]]) -> Array:

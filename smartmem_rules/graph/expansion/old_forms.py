@@ -86,14 +86,14 @@ def current_form(node: onnx.NodeProto, opset: int, known: Known) -> list[onnx.No
         return [node]
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     for change in changes:
-        attributes = _changed(node, attributes, change)
+        attributes = _changed(attributes, change)
     form = _Form(node=node, attributes=attributes, inputs=list(node.input), known=known)
     for adapt in adapters:
         adapt(form)
     return form.nodes()
 
 
-def _changed(node: onnx.NodeProto, attributes: Mapping[str, Any], change: OldAttributes) -> dict[str, Any]:
+def _changed(attributes: Mapping[str, Any], change: OldAttributes) -> dict[str, Any]:
     result: dict[str, Any] = dict(change.defaults)
     result.update((change.renamed.get(n, n), v) for n, v in attributes.items() if n not in change.dropped)
     for name in change.whole:

@@ -150,7 +150,7 @@ def _cast(value: Any, dtype: str) -> Any:
     if is_symbolic(value):
         return _held(value, dtype)
     kind = "float64" if isinstance(value, float) else "uint64" if value > np.iinfo(np.int64).max else "int64"
-    return cast(np.asarray(value, storage_dtype(kind)), kind, dtype).item()
+    return cast(np.asarray(value, storage_dtype(kind)), dtype).item()
 
 
 def _held(value: Any, dtype: str) -> Any:

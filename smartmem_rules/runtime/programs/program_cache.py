@@ -12,14 +12,11 @@ import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from smartmem_rules.resources import cache_folder
+from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.kept_files import forget_oldest
 from smartmem_rules.whole_files import write_whole
-
-if TYPE_CHECKING:
-    from smartmem_rules.runtime.devices import Device
 
 _MAGIC = b"SMRPROG1"
 _MOST_BYTES = 256 << 20

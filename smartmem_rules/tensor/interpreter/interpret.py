@@ -241,7 +241,7 @@ class _Block:
             case Read():
                 return self._read(expr, axes, clamped)
             case Apply(function="cast", arguments=(argument,), dtype=dtype):
-                return primitives.cast(self.element(argument, axes, clamped), argument.dtype, dtype)
+                return primitives.cast(self.element(argument, axes, clamped), dtype)
             case Apply(function="bitcast", arguments=(argument,), dtype=dtype):
                 return primitives.bitcast(self.element(argument, axes, clamped), argument.dtype, dtype)
             case Apply(function=function, arguments=arguments, dtype=dtype):

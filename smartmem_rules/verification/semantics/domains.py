@@ -57,7 +57,7 @@ class Domain:
 
     def cast(self, value: Value, source: str, target: str) -> Value:
         """A conversion of element types."""
-        return (np.asarray(primitives.cast(value[0], source, target)),)
+        return (np.asarray(primitives.cast(value[0], target)),)
 
     def bitcast(self, value: Value, source: str, target: str) -> Value:
         """The bits of an element as another type."""
