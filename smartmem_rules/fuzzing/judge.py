@@ -27,6 +27,7 @@ from smartmem_rules.optimized import OptimizedPlan
 from smartmem_rules.runtime.contexts.memory import RunError
 from smartmem_rules.runtime.devices import DeviceError
 from smartmem_rules.runtime.programs.compiling import BuildError
+from smartmem_rules.specialized import SpecializedModel
 
 RIGHT, REFUSED, NO_REFERENCE = "right", "refused", "no reference"
 WRONG, ERROR, CRASH, HANG = "wrong", "error", "crash", "hang"
@@ -126,9 +127,11 @@ def planned(case: Case, **more: Any) -> OptimizedPlan:
 def _run(case: Case) -> dict[str, Array]:
     if case.mode.system != SELF:
         return run_by(case.mode.system, case.model, case.feeds)
-    plan = planned(case)
+    plan, left = planned(case), case.feeds
+    if isinstance(plan, SpecializedModel):
+        plan, left = plan.plan_for(case.feeds)
     plan.prepare().poison()
-    feeds = {name: case.feeds[name] for name in plan.plan.inputs}
+    feeds = {name: left[name] for name in plan.plan.inputs}
     return {name: np.asarray(value) for name, value in plan.run(feeds).items()}
 
 

@@ -87,7 +87,7 @@ class Checker:
                 break
         if not self._runs:
             raise CheckError(f"ONNX Runtime cannot run {path} on random inputs, so nothing can be checked: {reason}")
-        self._compared_tensors = model.compared
+        self._tensors = model.compared
         model.close()
 
     @property
@@ -109,6 +109,7 @@ class Checker:
         try:
             other = _Session(path, self._cut)
             results = [other.run(feeds) for feeds, _ in self._runs]
+            compared = other.compared
             other.close()
         except ChangedNode as error:
             raise DifferentError(str(error)) from error
@@ -116,24 +117,27 @@ class Checker:
             reason = " ".join(str(error).split())
             raise DifferentError(f"ONNX Runtime does not run the simplified model: {reason}") from error
         try:
-            return self._compared(results, ())
+            return self._compared(compared, results, ())
         except DifferentError:
             varying = self._varying()
             if not varying:
                 raise
-        return self._compared(results, varying)
+        return self._compared(compared, results, varying)
 
     def _varying(self) -> tuple[str, ...]:
         """The outputs that two runs of the model itself give differently."""
         model = _Session(self._path, self._cut)
-        pairs = zip(self._compared_tensors, model.run(self.feeds), model.run(self.feeds), strict=True)
+        pairs = zip(self._tensors, model.run(self.feeds), model.run(self.feeds), strict=True)
         return tuple(tensor.original for tensor, one, other in pairs if not _is_same(one, other))
 
-    def _compared(self, results: Sequence[list[Any]], varying: tuple[str, ...]) -> Check:
+    def _compared(self, compared: Sequence[Compared], results: Sequence[list[Any]], varying: tuple[str, ...]) -> Check:
         worst = 0.0
-        for number, ((_, expected), found) in enumerate(zip(self._runs, results, strict=True)):
-            for tensor, one, made in zip(self._compared_tensors, expected, found, strict=True):
+        labels = [tensor.label for tensor in self._tensors]
+        for number, ((_, values), found) in enumerate(zip(self._runs, results, strict=True)):
+            expected = dict(zip(labels, values, strict=True))
+            for tensor, made in zip(compared, found, strict=True):
                 where, name = f"{tensor.label}, run {number}", tensor.original
+                one = expected[tensor.label]
                 worst = max(worst, _error(where, one, made, self._precisions.get(name, ""), name in varying))
         left_out = tuple(self.left_out.values())
         return Check(
@@ -217,9 +221,12 @@ class _Session:
         outputs = [output.name for output in self._session.get_outputs()]
         self.compared = compared or [Compared(f"the output {name!r}", name, name) for name in outputs]
         self._names = dict.fromkeys(one.tensor for one in self.compared)
+        inputs = {value.name for value in self._session.get_inputs()}
+        self._gone = set() if cut is None else cut.types.keys() - inputs
 
     def run(self, feeds: Feeds) -> list[Any]:
-        found = dict(zip(self._names, self._session.run(list(self._names), dict(feeds)), strict=True))
+        given = {name: array for name, array in feeds.items() if name not in self._gone}
+        found = dict(zip(self._names, self._session.run(list(self._names), given), strict=True))
         values = (found[one.tensor] for one in self.compared)
         return [np.array(one) if isinstance(one, np.ndarray) else one for one in values]
 

@@ -61,6 +61,8 @@ class Cut:
     def remainder(self, model: onnx.ModelProto) -> Remainder:
         """What is left of the model itself, or of what was made of it.
 
+        Nodes that are no longer there are not compared: no output depends on them, or the remainder does not load.
+
         Raises:
             ChangedNode: a node that is left out differs from that of the model itself in more than names of operands.
         """
@@ -70,17 +72,31 @@ class Cut:
         compared = [Compared(f"the output {name!r}", name, name) for name in given]
         for (first, original), described in zip(self.nodes.items(), self.described, strict=True):
             if first in there:
-                compared += _operands(original, there[first], made, described)
-        kept = [node for node in model.graph.node if _first(node) not in self.nodes]
+                compared += self._operands(original, there[first], made, described)
         result = onnx.ModelProto()
         result.CopyFrom(model)
         graph = result.graph
         del graph.node[:], graph.output[:], graph.value_info[:]
-        graph.node.extend(kept)
-        read = {name for node in kept for name in node_inputs(node)}
-        graph.input.extend(onnx.ValueInfoProto(name=n, type=t) for n, t in self.types.items() if n in read)
+        graph.node.extend(node for node in model.graph.node if _first(node) not in self.nodes)
+        free = (name for node in there.values() for name in node.output if name in self.types)
+        graph.input.extend(onnx.ValueInfoProto(name=name, type=self.types[name]) for name in free)
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in dict.fromkeys(one.tensor for one in compared))
         return Remainder(result, compared)
+
+    def _operands(
+        self, original: onnx.NodeProto, found: onnx.NodeProto, made: set[str], named: str
+    ) -> Iterator[Compared]:
+        """What a node that is left out reads, as far as a remainder has it; of the rest the names are the same."""
+        if _form(original) != _form(found):
+            raise ChangedNode(f"{named}, which ONNX Runtime does not run, is another node")
+        unseen = made - self.types.keys()
+        for number, (before, after) in enumerate(zip(original.input, found.input, strict=True)):
+            if before != after and (before in unseen or after in unseen):
+                raise ChangedNode(f"{named}, which ONNX Runtime does not run, reads {after!r} in place of {before!r}")
+            if after and after not in unseen:
+                yield Compared(f"operand {number} of {named}", after, before)
+        for name in sorted(set(node_inputs(found)) - set(found.input) - unseen):  # bodies name them as before
+            yield Compared(f"{name!r} in {named}", name, name)
 
 
 def cut_of(model: onnx.ModelProto, runs: Callable[[onnx.ModelProto], bool]) -> Cut | None:
@@ -113,19 +129,6 @@ def cut_of(model: onnx.ModelProto, runs: Callable[[onnx.ModelProto], bool]) -> C
     places = sorted(left)
     described = tuple(describe(left[place], place) for place in places)
     return Cut({_first(left[place]): left[place] for place in places}, described, usable)
-
-
-def _operands(original: onnx.NodeProto, found: onnx.NodeProto, made: set[str], named: str) -> Iterator[Compared]:
-    """What a node that is left out reads of the others."""
-    if _form(original) != _form(found):
-        raise ChangedNode(f"{named}, which ONNX Runtime does not run, is another node")
-    for number, (before, after) in enumerate(zip(original.input, found.input, strict=True)):
-        if (before in made or after in made) and before != after:
-            raise ChangedNode(f"{named}, which ONNX Runtime does not run, reads {after!r} in place of {before!r}")
-        if after and after not in made:
-            yield Compared(f"operand {number} of {named}", after, before)
-    for name in sorted(set(node_inputs(found)) - set(found.input) - made):  # bodies name them as before
-        yield Compared(f"{name!r} in {named}", name, name)
 
 
 def _runs(

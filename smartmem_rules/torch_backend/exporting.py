@@ -6,13 +6,14 @@ import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx
 import torch
+from torch._dynamo.convert_frame import compile_lock
 
 from smartmem_rules.graph.failures import UncoveredNodesError
 from smartmem_rules.tensor.primitives import Array
@@ -53,8 +54,11 @@ def exported_graph(module: Any, inputs: Sequence[Any]) -> OnnxProgram:
         RefusedError: torch's exporter does not take it.
     """
 
+    # tracing is patched for the whole process meanwhile: TorchDynamo must not trace in another thread
+    lock = nullcontext() if compile_lock._is_owned() else compile_lock
+
     def export() -> OnnxProgram:
-        with torch.no_grad():
+        with lock, torch.no_grad():
             return exported_program(torch.export.export(module, tuple(inputs)))
 
     try:

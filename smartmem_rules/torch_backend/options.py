@@ -7,10 +7,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.arguments import check_types
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
+from smartmem_rules.pipeline import level_of, rules_of
 from smartmem_rules.planned import DEFAULT_LEVEL
 from smartmem_rules.runtime.devices import AUTO
+from smartmem_rules.runtime.target import target_of
 from smartmem_rules.torch_backend.errors import TorchError
 
 
@@ -36,17 +39,26 @@ class TorchOptions:
 
     @staticmethod
     def of(given: Mapping[str, Any] | None) -> TorchOptions:
-        """Options by name.
+        """Options by name, all that they name looked up: what is wrong here would be wrong for each graph.
 
         Raises:
             TorchError: there is no option of a name.
+            TypeError: an option is of another type than its place takes.
+            PlanError: there is no such level.
+            DeviceError: there is no such device.
+            LanguageError: a rule file has errors, or there is no rule to switch off.
         """
         known = [field.name for field in fields(TorchOptions)]
         for name in given or {}:
             if name not in known:
                 near = did_you_mean(name, known) or f"the options are {', '.join(known)}"
                 raise TorchError(f"the backend smartmem has no option {name!r}; {near}")
-        return TorchOptions(**(given or {}))
+        made = TorchOptions(**(given or {}))
+        check_types(made.of_optimize(), None)
+        base = rules_of(made.rules, made.disable)
+        level_of(made.level, base)
+        target_of(made.device, base)
+        return made
 
     def of_optimize(self) -> dict[str, Any]:
         """The arguments of `smartmem_rules.optimize`."""

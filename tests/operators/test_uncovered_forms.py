@@ -71,6 +71,33 @@ def test_angles_that_the_compiler_knows() -> None:
     assert np.allclose(found, np.blackman(11)[:10], atol=1e-6)
 
 
+@pytest.mark.parametrize(("left", "right"), [((4,), (2, 4, 3)), ((2, 3, 4), (4,)), ((4,), (4,))])
+def test_integer_products_of_vectors(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    a, b = np.arange(np.prod(left)).reshape(left), np.arange(np.prod(right)).reshape(right) - 3
+    node = helper.make_node("MatMulInteger", ["a", "b", "zero"], ["y"])
+    graph = helper.make_graph(
+        [node],
+        "one",
+        [
+            helper.make_tensor_value_info("a", onnx.TensorProto.UINT8, left),
+            helper.make_tensor_value_info("b", onnx.TensorProto.INT8, right),
+        ],
+        [onnx.ValueInfoProto(name="y")],
+        [numpy_helper.from_array(np.array(2, np.uint8), "zero")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8)
+    found = optimize(model).run({"a": a.astype(np.uint8), "b": b.astype(np.int8)})["y"]
+    assert np.array_equal(found, np.matmul(a - 2, b))
+
+
+def test_nothing_is_selected_from_nothing() -> None:
+    """A read with `else` from an empty tensor is its `else`; the bounds of the place do not say so together."""
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (0, 3))
+    graph = helper.make_graph([helper.make_node("NonZero", ["x"], ["y"])], "one", [x], [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    assert optimize(model).run({"x": np.zeros((0, 3), np.float32)})["y"].shape == (2, 0)
+
+
 @pytest.mark.parametrize("attributes", [{"exclusive": -1}, {"reverse": 2}])
 def test_flags_are_0_or_1(attributes: dict[str, int]) -> None:
     x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (3,))

@@ -79,6 +79,14 @@ def test_one_in_a_function_of_the_model_stays() -> None:
     assert made.functions == given.functions
 
 
+def test_one_that_nothing_needs_goes_away() -> None:
+    nodes = [own("x", "a"), node("Neg", "a", "unread"), own("x", "b"), node("Identity", "b", "c"), own("c", "y")]
+    made, report = simplify_model(given_model(nodes, {name: (FLOAT, [3, 4]) for name in "abc"}), Options())
+    assert kinds(made) == ["Own", "Own"]
+    assert list(made.graph.node[1].input) == ["b"]
+    assert not report.differed
+
+
 def test_results_that_are_indices_are_drawn_small_enough() -> None:
     nodes = [node("Identity", "x", "a"), own("a", "i"), node("Gather", "a i", "g", axis=0), node("Neg", "g", "y")]
     made, _ = simplify_model(given_model(nodes, {"i": (INDEX, [5])}), Options())
@@ -114,6 +122,10 @@ def has_another_attribute(made: onnx.ModelProto) -> None:
     next(one for one in made.graph.node if one.op_type == "Own").attribute[0].f = 3.0
 
 
+def is_gone(made: onnx.ModelProto) -> None:
+    del made.graph.node[next(place for place, one in enumerate(made.graph.node) if one.op_type == "Own")]
+
+
 def is_behind_another(made: onnx.ModelProto) -> None:
     made.graph.node[-1].op_type = "Abs"
 
@@ -123,6 +135,7 @@ def is_behind_another(made: onnx.ModelProto) -> None:
     [
         (reads_another, "operand 0 of Own number 3, run 0"),
         (has_another_attribute, "Own number 3, which ONNX Runtime does not run, is another node"),
+        (is_gone, "ONNX Runtime does not run the simplified model"),
         (is_behind_another, "the output 'y', run 0"),
     ],
 )

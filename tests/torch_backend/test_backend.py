@@ -234,6 +234,22 @@ def test_an_unknown_option_is_refused() -> None:
         torch.compile(block(), backend=smartmem, options={"levl": "none"})(torch.randn(3, 8))
 
 
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ({"level": "layot"}, "no level 'layot'; did you mean `layout`"),
+        ({"device": "gpu77"}, "no device 'gpu77'"),
+        ({"disable": ["doubel_relu"]}, "no rule, schedule or fuse block `doubel_relu`"),
+        ({"rules": "mine.smr"}, "rules is 'mine.smr'; give a list of files"),
+    ],
+)
+def test_an_option_that_names_nothing_is_an_error_and_no_reason_to_leave_all_to_pytorch(
+    option: dict[str, object], reason: str
+) -> None:
+    with torch.no_grad(), pytest.raises(Exception, match=reason):
+        torch.compile(block(), backend=smartmem, options=option)(torch.randn(3, 8))
+
+
 def test_the_level_is_an_option(graphs: list[CompiledGraph]) -> None:
     module = block()
     for level in ("none", "smartmem"):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from smartmem_rules.emit.c.expressions import Value
 from smartmem_rules.emit.c.kernel import Emission
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, Store
+from smartmem_rules.plan.schedule.grid import TILE_LANES
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.substitution import substitute
 
-LANES = 4
+LANES = TILE_LANES
 
 
 class VectorEpilogue:

@@ -17,18 +17,21 @@ _PLAIN = {"FusedConv": "Conv", "FusedGemm": "Gemm"}
 _PARAMETERS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "Clip": ("min", "max")}
 """What an activation's parameters are called, in their order."""
 _BEGINNING = "activation"
+_PIXELS = frozenset({onnx.TensorProto.UINT8, onnx.TensorProto.INT8, onnx.TensorProto.INT32})
 
 
 def unfused(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model without FusedConv, FusedGemm and MatMulNBits (com.microsoft) of constant weights in single precision.
 
-    A product, an addition and an activation take their place.
+    A product, an addition and an activation take their place. Integers are interpolated as floats and then cut, so that
+    what lies beside a whole number is seen to do so.
     """
     found = onnx.ModelProto()
     found.CopyFrom(model)
     constants = {t.name: np.asarray(numpy_helper.to_array(t)) for t in model.graph.initializer}
     constants |= {n.output[0]: constant_value(n) for n in model.graph.node if n.op_type == "Constant"}
     del found.graph.node[:]
+    kinds = _element_types(model)
     for node in model.graph.node:
         weights = _weights(node, constants)
         if weights is not None:
@@ -36,9 +39,36 @@ def unfused(model: onnx.ModelProto) -> onnx.ModelProto:
             found.graph.node.extend(_product(node))
         elif node.domain == _MICROSOFT and node.op_type in _PLAIN:
             found.graph.node.extend(_parts(node))
+        elif node.op_type == "Resize" and kinds.get(node.input[0]) in _PIXELS and _interpolates(node):
+            found.graph.node.extend(_floats_between(node, kinds[node.input[0]]))
         else:
             found.graph.node.append(node)
     return found
+
+
+def _element_types(model: onnx.ModelProto) -> dict[str, int]:
+    """The element types of the tensors whose types are known without a run."""
+    if all(node.op_type != "Resize" for node in model.graph.node):
+        return {}
+    graph = onnx.shape_inference.infer_shapes(model).graph
+    values = [*graph.input, *graph.value_info, *graph.output]
+    return {value.name: value.type.tensor_type.elem_type for value in values} | {
+        tensor.name: tensor.data_type for tensor in graph.initializer
+    }
+
+
+def _interpolates(node: onnx.NodeProto) -> bool:
+    return attribute(node, "mode", b"nearest") != b"nearest"
+
+
+def _floats_between(node: onnx.NodeProto, kind: int) -> Iterable[onnx.NodeProto]:
+    floats, between = f"{node.output[0]}/floats", f"{node.output[0]}/between"
+    yield helper.make_node("Cast", [node.input[0]], [floats], to=onnx.TensorProto.FLOAT)
+    resized = onnx.NodeProto()
+    resized.CopyFrom(node)
+    resized.input[0], resized.output[0] = floats, between
+    yield resized
+    yield helper.make_node("Cast", [between], [node.output[0]], to=kind)
 
 
 def _weights(node: onnx.NodeProto, constants: Mapping[str, Array]) -> Array | None:

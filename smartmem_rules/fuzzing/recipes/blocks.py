@@ -25,6 +25,12 @@ FUSED = (
 )  # fmt: skip
 
 
+def _epsilon(b: Builder) -> dict[str, Any]:
+    """What keeps a normalization from dividing by zero; now and then as the operator has it by itself."""
+    chosen = b.pick((1e-5, 0.1, None))
+    return {} if chosen is None else {"epsilon": float(chosen)}
+
+
 def normalization(b: Builder) -> None:
     operator = b.pick(NORMALIZATIONS)
     x = b.tensor(FLOAT_TYPES, 1 if operator in ANY_AXIS else 3, 5)
@@ -33,17 +39,17 @@ def normalization(b: Builder) -> None:
         return
     rank = len(shape)
     axis = b.integer(-rank, rank - 1)
-    epsilon = float(b.pick((1e-5, 0.1)))
+    epsilon = _epsilon(b)
     channels = (shape[1],) if rank > 1 else (1,)
     if operator in ("LayerNormalization", "RMSNormalization"):
         rows = shape[axis:]
         bias = [b.operand(rows, dtype)] if operator == "LayerNormalization" and b.chance() else []
-        b.one(operator, [x, b.operand(rows, dtype), *bias], axis=axis, epsilon=epsilon)
+        b.one(operator, [x, b.operand(rows, dtype), *bias], axis=axis, **epsilon)
     elif operator == "BatchNormalization":
         variance = b.constant(b.random.uniform(0.3, 2, channels), dtype)
-        b.one(operator, [x, *(b.weight(channels, dtype) for _ in range(3)), variance], epsilon=epsilon)
+        b.one(operator, [x, *(b.weight(channels, dtype) for _ in range(3)), variance], **epsilon)
     elif operator == "InstanceNormalization":
-        b.one(operator, [x, b.weight(channels, dtype), b.weight(channels, dtype)], epsilon=epsilon)
+        b.one(operator, [x, b.weight(channels, dtype), b.weight(channels, dtype)], **epsilon)
     elif operator == "LRN":
         b.one(operator, [x], size=b.pick((1, 3, 5)), alpha=0.1, beta=0.75, bias=1.0)
     elif operator == "LpNormalization":
@@ -53,7 +59,7 @@ def normalization(b: Builder) -> None:
     elif operator == "GroupNormalization":
         groups = b.pick([g for g in (1, 2, 3, 4) if shape[1] % g == 0])
         each = channels if b.opset >= 21 else (groups,)
-        b.one(operator, [x, b.weight(each, dtype), b.weight(each, dtype)], num_groups=groups, epsilon=epsilon)
+        b.one(operator, [x, b.weight(each, dtype), b.weight(each, dtype)], num_groups=groups, **epsilon)
     else:
         written_normalization(b, x)
 
@@ -154,7 +160,7 @@ def fused(b: Builder) -> None:
         x = b.tensor(("float32",), 3, 3)
         width = (b.shape(x)[-1],)
         rest = [b.weight(width, "float32") for _ in range(2 if operator == "SkipLayerNormalization" else 1)]
-        b.one(operator, [x, b.operand(b.shape(x), "float32"), *rest], MICROSOFT, epsilon=0.1)
+        b.one(operator, [x, b.operand(b.shape(x), "float32"), *rest], MICROSOFT, **_epsilon(b))
     elif operator == "FusedConv":
         x = b.tensor(("float32",), 4, 4, lambda a: a.size > 0)
         given = window(b, b.shape(x)[2:], True)

@@ -254,12 +254,13 @@ def resized(b: Builder) -> None:
     x = b.tensor(("float32",), 4, 4)
     shape = b.one("Shape", [x])
     kept = shape and b.one("Slice", [shape, b.ints([0]), b.ints([2]), b.ints([0])])
-    rest = shape and b.one("Slice", [shape, b.ints([2]), b.ints([4]), b.ints([0])])
-    grown = rest and b.one("Mul", [rest, b.ints(b.pick(([2, 2], [1, 2], [3, 1])))])
+    measured = b.one("Shape", [b.tensor(("float32",), 4, 4)]) if b.chance() else shape
+    rest = measured and b.one("Slice", [measured, b.ints([2]), b.ints([4]), b.ints([0])])
+    grown = rest and b.one("Mul", [rest, b.ints(b.pick(([2, 2], [1, 2], [3, 1], [1, 1])))])
     sizes = kept and grown and b.one("Concat", [kept, grown], axis=0)
     if sizes:
-        mode = b.pick(("nearest", "linear"))
-        place = b.pick(("half_pixel", "asymmetric", "align_corners"))
+        mode = b.pick(("nearest", "linear", "cubic"))
+        place = b.pick(("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"))
         b.one("Resize", [x, "", "", sizes], mode=mode, coordinate_transformation_mode=place)
 
 

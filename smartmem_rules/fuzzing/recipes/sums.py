@@ -132,9 +132,9 @@ def resize(b: Builder) -> None:
         given["nearest_mode"] = b.pick(("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"))
     spatial = b.integer(1, min(2, len(shape) - 1)) if mode == "cubic" else b.integer(1, min(3, len(shape)))
     # scales that divide: rounding decides nowhere which pixel is the nearest
-    scales: tuple[float, ...] = (1.0, 2.0, 0.5, 3.0, 4.0)
+    scales: tuple[float, ...] = (1.0, 2.0, 0.5, 3.0, 4.0, 0.25)
     if mode != "nearest" and given["coordinate_transformation_mode"] != "align_corners":
-        scales += (1.9, 1.1, 0.7, 2.3, 19 / 7)
+        scales += (1.9, 1.1, 0.7, 2.3, 19 / 7, 1.5, 2.5)
     factors = [b.pick(scales) if k >= len(shape) - spatial else 1.0 for k in range(len(shape))]
     if b.chance() and all(float(e * f).is_integer() for e, f in zip(shape, factors, strict=True)):
         b.one("Resize", [x, "", "", b.ints([int(e * f) for e, f in zip(shape, factors, strict=True)])], **given)

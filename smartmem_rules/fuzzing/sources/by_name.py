@@ -22,6 +22,7 @@ from smartmem_rules.fuzzing.recipes import (
 from smartmem_rules.fuzzing.recipes.builder import Builder
 from smartmem_rules.fuzzing.recipes.values import LARGE, SMALL, Sizes, draw_dtypes, draw_shape
 from smartmem_rules.fuzzing.sources.cuttings import cut
+from smartmem_rules.fuzzing.sources.decided import decided
 from smartmem_rules.fuzzing.sources.modes import draw_mode
 from smartmem_rules.fuzzing.sources.sides import side
 from smartmem_rules.fuzzing.sources.symbolic import opened
@@ -126,6 +127,14 @@ def integer(seed: int) -> Case:
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
+def specialised(seed: int) -> Case:
+    """A model some of whose constants are inputs, so that it is planned when it runs."""
+    random = np.random.default_rng((seed, 10))
+    recipes = {**RECIPES, **{one: 2 * n for one, n in EXTENTS.items()}, _flow: _share(FLOW_SHARE / 2)}
+    case = decided(_grown(f"specialised-{seed}", random, FLOW_STEPS, recipes), random)
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
 def _list(builder: Builder) -> None:
     builder.pick(sequences.RECIPES)(builder, _inner_step)
 
@@ -176,6 +185,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "listed": listed,
     "quantised": quantised,
     "integer": integer,
+    "specialised": specialised,
     "cut": cut,
     "side": side,
 }

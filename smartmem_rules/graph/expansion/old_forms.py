@@ -16,6 +16,7 @@ import onnx
 from onnx import helper
 
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
+from smartmem_rules.graph.matching import NeedsConstant
 from smartmem_rules.graph.weights import Values
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType
@@ -194,6 +195,24 @@ def _two_scales(form: _Form) -> None:
     form.attributes["scales"] = [1.0, 1.0, *scales]
 
 
+def _scaled_from_corners(form: _Form) -> None:
+    """Resize before it had modes: a place is divided by its scale, and cut off, or rounded up where the axis shrinks.
+
+    ONNX says nothing of the direction; so has it ONNX Runtime (`NearestMode::SIMPLE`).
+    """
+    scales = form.inputs[1]
+    if scales not in form.known.values:
+        raise NeedsConstant(f"Resize needs scales as a constant, but {scales!r} is computed", {scales})
+    factors = np.asarray(form.known.values[scales])
+    if form.attributes.get("mode", b"nearest") == b"nearest":
+        moved = factors[factors != 1]
+        if (moved > 1).any() and (moved < 1).any():
+            raise Unsupported("it lengthens one axis and shortens another by the nearest elements")
+        form.attributes["nearest_mode"] = "ceil" if (moved < 1).any() else "floor"
+    form.attributes["coordinate_transformation_mode"] = "asymmetric"
+    form.inputs = [form.inputs[0], "", scales]
+
+
 def _tiles_of_one_axis(form: _Form) -> None:
     """Tile with `tiles` and `axis`, two scalars, instead of a number for each axis."""
     if len(form.inputs) != 3:
@@ -216,6 +235,7 @@ _ADAPTERS: Sequence[tuple[tuple[str, ...], int, _Adapter]] = (
     (("Dropout",), 6, _tested_dropout),
     (("BatchNormalization",), 13, _trained_statistics),
     (("Upsample",), 6, _two_scales),
+    (("Resize",), 10, _scaled_from_corners),
     (("Tile",), 5, _tiles_of_one_axis),
 )
 

@@ -15,6 +15,7 @@ from smartmem_rules.plan.schedule.contraction.group import GroupChoice, group_co
 from smartmem_rules.plan.schedule.contraction.sizing import count
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import array_bytes, in_group, private_rows
+from smartmem_rules.plan.schedule.grid import TILE_LANES
 from smartmem_rules.plan.schedule.occupancy import LaunchConfig
 from smartmem_rules.plan.schedule.records import (
     GroupSchedule,
@@ -26,8 +27,6 @@ from smartmem_rules.plan.schedule.records import (
 from smartmem_rules.plan.schedule.scheduler import Scheduler
 from smartmem_rules.tensor.extents import is_symbolic
 
-LANES = 4
-"""Elements of a work-item's vector."""
 UNBOUNDED_ITEMS = 1 << 20
 """Work-items that no multiprocessor holds: only its own limits count."""
 
@@ -152,7 +151,7 @@ class LaunchConfigs:
     def _elementwise(self, kernel: Kernel) -> LaunchConfig:
         rows = math.prod(v.extent for v in kernel.axes)
         if kernel.form == "pointwise":
-            items = -(-rows // (LANES * schedule_of(kernel, VectorSchedule).places))
+            items = -(-rows // (TILE_LANES * schedule_of(kernel, VectorSchedule).places))
             return LaunchConfig(threads=0, items=items, local=0, time=self._roofline(kernel), busy=UNBOUNDED_ITEMS)
         rows_of = schedule_of(kernel, TeamSchedule)
         team, teams = rows_of.team, rows_of.teams

@@ -29,6 +29,7 @@ from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.ranges import largest, maximum, several, surely_at_most
 
 TILE_LANES = 4
+"""Floats of a vector in the templates of GPUs (`float4`), and of a texel."""
 OPEN_GROUP = 16
 """Work-items of a group on CPUs where their number is not known: the rest of the last group has nothing to do."""
 

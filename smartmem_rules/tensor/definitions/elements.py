@@ -317,7 +317,9 @@ class Elements:
         for index, extent in zip(indices, extents, strict=True):
             inside.append(compare("<=", Index(0), index))
             inside.append(compare("<", index, Index(extent)))
-        decided = logic("and", tuple(inside))
+        # no place lies inside an empty tensor, also where two comparisons do not say so together
+        is_empty = any(not is_symbolic(extent) and extent == 0 for extent in extents)
+        decided = False if is_empty else logic("and", tuple(inside))
         if decided is not False:
             with self._where(*(() if decided is True else (decided,))):
                 self._check_step(expr, tensor.name, indices)
