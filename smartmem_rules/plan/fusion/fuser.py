@@ -162,6 +162,8 @@ class Fuser(Feeding):
         if not readers or repeated > min(rule.recompute for rule in rules) * elements:
             self._refuse_inline(group, readers, rules, repeated, elements)
             return
+        if any(self._sums_too_much(group, tensor, *one) for one in zip(readers, rules, strict=True)):
+            return
         if not all(self._nesting_with(group, reader).within(self.policy.most) for reader in readers):
             return
         self.decisions.applied.update(rule.name for rule in rules)
