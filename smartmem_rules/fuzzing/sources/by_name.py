@@ -130,8 +130,7 @@ def integer(seed: int) -> Case:
 def specialised(seed: int) -> Case:
     """A model some of whose constants are inputs, so that it is planned when it runs."""
     random = np.random.default_rng((seed, 10))
-    flows: Mapping[Recipe, int] = {_flow: _share(FLOW_SHARE / 2), _list: _share(FLOW_SHARE / 3)}
-    recipes = {**RECIPES, **{one: 2 * n for one, n in EXTENTS.items()}, **flows}
+    recipes = {**RECIPES, **{one: 2 * n for one, n in EXTENTS.items()}, _flow: _share(FLOW_SHARE / 2)}
     case = decided(_grown(f"specialised-{seed}", random, FLOW_STEPS, recipes), random)
     return opened(case, random) if random.random() < OPEN_SHARE else case
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -45,10 +45,6 @@ class FeedBlock(FuseBlock, ABC):
     def most(self) -> int:
         """The limit in the place of `recompute` for kernels that compete."""
         return max(self.recompute, self.recompute_most)
-
-    def relaxed(self) -> FeedBlock:
-        """The block with the limits of kernels that compete."""
-        return replace(self, recompute=self.most)
 
     @property
     def columns_together(self) -> int:
@@ -98,16 +94,6 @@ class Prologue(FeedBlock):
     right_bytes: int = whole("bytes of a right factor that are kept beside it", UNLIMITED)
     keeps: bool = flag("whether the rows may be stored too, for others that read them", False)
     columns: int = whole("columns of the right factor at most: each tile of them makes the rows anew", UNLIMITED)
-    summed: int = whole(
-        "elements of which an element of a row is the sum: a tile's work-group adds them; where the schedules of "
-        "tiles say what that takes (`looped_cycles`)",
-        UNLIMITED,
-    )
-    summed_most: int = whole("the same, for kernels that compete where kernels are chosen by time", 0)
-
-    def relaxed(self) -> Prologue:
-        """The block with the limits of kernels that compete."""
-        return replace(self, recompute=self.most, summed=max(self.summed, self.summed_most))
 
     @property
     def first(self) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from smartmem_rules.language.blocks.fuse import Chain, FeedBlock, FuseBlock, Prologue
-from smartmem_rules.language.blocks.keys import UNLIMITED
 from smartmem_rules.language.blocks.level import KeptRows, Level
 from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.language.syntax import Table
@@ -30,6 +29,7 @@ class Policy:
             never.
         rows: what kernels over rows keep of them.
         products: the schedule of products of bytes, None where the device or the level has none.
+        group_columns: convolutions of groups with at most so many columns each are sums over windows, not products.
         most: the size of a kernel's expression above which it takes in no further producer or consumer.
     """
 
@@ -47,6 +47,7 @@ class Policy:
     joins_earliest: bool = False
     depends: Literal["counted", "always", "never"] = "counted"
     products: ByteProducts | None = None
+    group_columns: int = 0
 
     def may(self, first: Definition, second: Definition, form: str) -> bool:
         """Whether `second` may join the kernel (of the given form) that computes `first`."""
@@ -104,11 +105,6 @@ class Policy:
     def with_columns(self, most: int) -> Policy:
         """The policy with products of so many columns at most that make rows of their left factor themselves."""
         own = (replace(r, columns=min(most, r.columns)) if isinstance(r, Prologue) else r for r in self.rules)
-        return replace(self, rules=tuple(own))
-
-    def with_all_sums(self) -> Policy:
-        """The policy in which products make rows whose elements are sums of any length."""
-        own = (replace(r, summed=UNLIMITED) if isinstance(r, Prologue) else r for r in self.rules)
         return replace(self, rules=tuple(own))
 
     def rule(self, kind: type[R]) -> R | None:
