@@ -95,7 +95,7 @@ class Fuser(Feeding):
                 self._refuse_definition(group, definition, f"a {group.form} kernel takes in no further reduction", 1)
             else:
                 self._refuse_definition(group, definition, "its elements do not line up with that kernel's loops", 2)
-        group = start(definition, self.program.names, self.program.constants, self.policy.products)
+        group = start(definition, self.program.names, self.program.constants, self.policy)
         self._found(group)
         self._own(definition, group)
         self.nestings[definition.tensor] = nesting_for_readers(definition, nesting_after(definition, {}))
