@@ -9,7 +9,7 @@ from smartmem_rules.environment import ONE_LAUNCH
 from smartmem_rules.language.blocks.device import Device, ImageLimits
 from smartmem_rules.language.blocks.fuse import Horizontal, InOrder, Megakernel
 from smartmem_rules.language.blocks.level import LayoutWeights
-from smartmem_rules.language.blocks.schedule import ByteProducts, Schedule, Tile, Winograd
+from smartmem_rules.language.blocks.schedule import ByteProducts, Group, Schedule, Tile, Winograd
 from smartmem_rules.plan.fusion.policy import Policy, policy_of
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
@@ -113,6 +113,8 @@ def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents
     schedules = tuple(s for s in schedules if not isinstance(s, Winograd) or options.dtype == "float32")
     weights = base.layouts[level.layout] if level.layout else LayoutWeights(name="row_major", block=level.block)
     policy = policy.within({s.template for s in schedules})
+    if not any(isinstance(s, Group) and s.cycles.looped_cycles for s in schedules):
+        policy = policy.with_all_sums()  # nothing says what it takes to go through many elements
     in_order = _in_order(policy, profile, options)
     if in_order is not None:
         policy = policy.with_columns(in_order.columns)

@@ -29,6 +29,15 @@ f (int64 n, float[2] x) => (float[2] y) {
     >
 }"""
 
+CHOSEN = """
+f (bool first, float[2, 3] x, float[4, 3] z) => (float[N, 3] y) {
+    s = If (first) <
+        then_branch = a () => (seq(float) p) { p = SequenceConstruct (x, z) },
+        else_branch = b () => (seq(float) q) { q = SequenceConstruct (z) }
+    >
+    y = ConcatFromSequence <axis = 0> (s)
+}"""
+
 
 def model(text: str) -> onnx.ModelProto:
     return onnx.parser.parse_model(HEAD + text)
@@ -70,6 +79,13 @@ def test_a_loop_of_as_many_steps_as_an_input_says() -> None:
     x = numbers(2)
     for n in (0, 3):
         np.testing.assert_allclose(made.run({"n": np.asarray(n), "x": x})["y"], x * (n + 1), rtol=1e-6)
+
+
+def test_a_choice_among_sequences() -> None:
+    x, z = numbers(2, 3), numbers(4, 3)
+    chosen = optimize(model(CHOSEN))
+    for first, expected in ((True, np.concatenate([x, z])), (False, z)):
+        assert np.array_equal(chosen.run({"first": np.array(first), "x": x, "z": z})["y"], expected)
 
 
 def test_optimize_gives_a_model_that_is_planned_on_demand() -> None:

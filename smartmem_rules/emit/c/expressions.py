@@ -26,7 +26,7 @@ from smartmem_rules.emit.c.primitives import (
     literal,
     narrowed,
 )
-from smartmem_rules.emit.c.team import Team, shared_loop
+from smartmem_rules.emit.c.team import Team, in_one_loop, shared_loop
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.language.blocks.device import TextChoices
 from smartmem_rules.plan.kernel.addressing import INTEGER_VECTORS, VECTORS, is_contiguous
@@ -259,6 +259,8 @@ class Expressions(Indices):
         if lane is not None or (self.team is not None and compute_type(expr.dtype) != "float"):
             with self.without_team():
                 return self._plain_reduce(expr, lane)
+        if self.team is not None and self.team.joins_loops:
+            expr = in_one_loop(expr)
         along = self._contiguous_variable(expr)
         return self._plain_reduce(expr, None) if along is None else self._vector_reduce(expr, along)
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from smartmem_rules.emit.c.primitives import combine, narrowed
 from smartmem_rules.emit.c.writer import Writer
+from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.expr import Reduce, substitute_variables
+from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.ranges import several
+from smartmem_rules.tensor.substitution import unravel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +25,7 @@ class Team:
         rows: rows of the work-group.
         row: C text of the number of a team's row among them.
         shuffles: whether neighbours exchange values in registers, `subgroup` of them.
+        joins_loops: whether the loops of a reduction become one, of which each member has its share.
     """
 
     size: int
@@ -29,6 +36,7 @@ class Team:
     row: str
     shuffles: bool = False
     subgroup: int = 1
+    joins_loops: bool = False
 
     def head(self, name: str, extent: int, begin: str = "0", end: str = "") -> str:
         """A loop whose turns the members take one after the other; its loads are under way together.
@@ -80,3 +88,15 @@ def shared_loop(extents: list[int], size: int) -> int:
     """Which of nested loops a team divides: the innermost that keeps all members busy, else the longest."""
     full = [i for i, extent in enumerate(extents) if extent >= size]
     return full[-1] if full else max(range(len(extents)), key=lambda i: (extents[i], i))
+
+
+def in_one_loop(expr: Reduce) -> Reduce:
+    """The reduction over one variable in the place of several, the last of them the fastest."""
+    axes = tuple(v for v in expr.variables if several(v.extent))
+    if len(axes) < 2:
+        return expr
+    extents = tuple(v.extent for v in axes)
+    whole = Var(f"{axes[0].name}_whole", math.prod(extents))
+    places = dict(zip(axes, unravel(variable(whole), extents), strict=True))
+    places.update((v, Index(0)) for v in expr.variables if v not in places)
+    return replace(expr, variables=(whole,), body=substitute_variables(expr.body, places))

@@ -76,6 +76,7 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
             row=f"(thread / {size})",
             shuffles=bool(target.device.compute.shuffle),
             subgroup=target.device.compute.subgroup,
+            joins_loops=schedule.whole_rows,
         )
     emit_row(emission, kernel, values)
     return emission.source("reduction.cl", -(-count // teams) * teams * size)

@@ -10,6 +10,7 @@ from smartmem_rules.fuzzing.case import Case
 from smartmem_rules.fuzzing.recipes import (
     blocks,
     control,
+    dynamic_integers,
     extents,
     few_bits,
     integers,
@@ -127,10 +128,20 @@ def integer(seed: int) -> Case:
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
+def dynamic(seed: int) -> Case:
+    """A model with products whose left factor is quantized when it runs."""
+    random = np.random.default_rng((seed, 11))
+    share = _share(CHAIN_SHARE) // 5
+    own: dict[Recipe, int] = {dynamic_integers.products: 4 * share, dynamic_integers.recurrence: share}
+    case = _grown(f"dynamic-{seed}", random, SMALL_STEPS, {**RECIPES, **own})
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
 def specialised(seed: int) -> Case:
     """A model some of whose constants are inputs, so that it is planned when it runs."""
     random = np.random.default_rng((seed, 10))
-    recipes = {**RECIPES, **{one: 2 * n for one, n in EXTENTS.items()}, _flow: _share(FLOW_SHARE / 2)}
+    flows: Mapping[Recipe, int] = {_flow: _share(FLOW_SHARE / 2), _list: _share(FLOW_SHARE / 3)}
+    recipes = {**RECIPES, **{one: 2 * n for one, n in EXTENTS.items()}, **flows}
     case = decided(_grown(f"specialised-{seed}", random, FLOW_STEPS, recipes), random)
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
@@ -185,6 +196,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "listed": listed,
     "quantised": quantised,
     "integer": integer,
+    "dynamic": dynamic,
     "specialised": specialised,
     "cut": cut,
     "side": side,

@@ -117,6 +117,10 @@ class Bodies:
             raise Unsupported(f"the axes that it scans have {', '.join(map(str, [first, *others]))} elements")
         return first
 
+    def is_tensor(self, name: str) -> bool:
+        """Whether it is a tensor, as far as that is known, and no sequence or optional value."""
+        return name in self.missing or name in self.values.types
+
     def shape(self, tensor: str) -> tuple[int, ...]:
         """The shape of a tensor; raises NotImported for one that could not be imported."""
         if tensor in self.missing:

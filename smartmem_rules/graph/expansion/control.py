@@ -91,6 +91,10 @@ class ControlFlow:
         both = [self.bodies.body(branch, f"{name}/{number}/", {}) for number, branch in enumerate(branches)]
         condition = self.bodies.scalar(condition, f"{name}/condition")
         for output, then, otherwise in zip(node.output, *both, strict=True):
+            if not self.bodies.is_tensor(then) or not self.bodies.is_tensor(otherwise):
+                raise NeedsConstant(
+                    f"it chooses among sequences or optional values and {node.input[0]!r} is computed", {node.input[0]}
+                )
             if self.bodies.shape(then) != self.bodies.shape(otherwise):
                 raise NeedsConstant(
                     f"its branches give different shapes and {node.input[0]!r} is computed", {node.input[0]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,10 @@ class FeedBlock(FuseBlock, ABC):
         """The limit in the place of `recompute` for kernels that compete."""
         return max(self.recompute, self.recompute_most)
 
+    def relaxed(self) -> FeedBlock:
+        """The block with the limits of kernels that compete."""
+        return replace(self, recompute=self.most)
+
     @property
     def columns_together(self) -> int:
         """Columns of a contraction for which what is fed is computed once."""
@@ -77,6 +81,8 @@ class Recompute(FeedBlock):
 class Statistics(FeedBlock):
     """Reductions over the same rows share a kernel: mean, then variance, then the normalised row (Apollo)."""
 
+    of_one: int = whole("elements at most that the kernel of a single row computes behind its reductions", UNLIMITED)
+
     @property
     def first(self) -> str:
         return "reduction"
@@ -94,6 +100,16 @@ class Prologue(FeedBlock):
     right_bytes: int = whole("bytes of a right factor that are kept beside it", UNLIMITED)
     keeps: bool = flag("whether the rows may be stored too, for others that read them", False)
     columns: int = whole("columns of the right factor at most: each tile of them makes the rows anew", UNLIMITED)
+    summed: int = whole(
+        "elements of which an element of a row is the sum: a tile's work-group adds them; where the schedules of "
+        "tiles say what that takes (`looped_cycles`)",
+        UNLIMITED,
+    )
+    summed_most: int = whole("the same, for kernels that compete where kernels are chosen by time", 0)
+
+    def relaxed(self) -> Prologue:
+        """The block with the limits of kernels that compete."""
+        return replace(self, recompute=self.most, summed=max(self.summed, self.summed_most))
 
     @property
     def first(self) -> str:

@@ -152,6 +152,11 @@ class GroupCycles:
     loads_per_cycle: float = real("elements that a unit loads in a cycle", 0.0)
     meetings_per_cycle: float = real("split-K: partial sums added in a cycle through global memory", 0.0)
     row_cycles: float = real("cycles that a member of a team takes for an element that the stages of its row load", 0.0)
+    looped_cycles: float = real(
+        "cycles of a turn of a loop in which a work-item sums what an element of the left factor is computed from; "
+        "loops that are unrolled count by their operations",
+        0.0,
+    )
     resident_subgroups: float = real("sub-groups that a unit keeps busy", 0.0)
 
 
@@ -240,6 +245,11 @@ class Rows(Elementwise):
     team_group: int = whole("work-items of a work-group whose teams compute rows", 64)
     vectors: int = whole("vectors of a row for each member of a team", 1)
     few_rows: int = whole("use one vector for each member when rows < work-items of all units / `few_rows`", 8)
+    alone_most: int = whole(
+        "elements that a work-item sums alone where a vector holds several neighbouring rows and a work-group for each "
+        "unit of the device has more work-items than there are vectors; teams share longer rows. 0: no team does",
+        0,
+    )
 
 
 CONTRACTIONS: Mapping[str, type[Schedule]] = {

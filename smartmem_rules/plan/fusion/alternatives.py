@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from smartmem_rules.language.blocks.fuse import FeedBlock, FuseBlock
+from smartmem_rules.language.blocks.fuse import FeedBlock
 from smartmem_rules.plan.fusion.equations.program import Program
 from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.plan.fusion.lower import lower_group
@@ -77,11 +77,9 @@ def other_policies(policy: Policy, made: FusionTrace) -> list[Policy]:
     rules = policy.rules
     found = []
     if made.refused:
-        found.append(
-            _with(policy, {r.name: r.most for r in rules if isinstance(r, FeedBlock) and r.name in made.refused})
-        )
+        found.append(_with(policy, made.refused, lambda rule: rule.relaxed()))
     if made.repeating:
-        found.append(_with(policy, dict.fromkeys(made.repeating, 0)))
+        found.append(_with(policy, made.repeating, lambda rule: replace(rule, recompute=0)))
     optional = [r.name for r in rules if r.optional and r.name in made.applied]
     found += [_without(policy, {name}) for name in optional]
     if len(optional) > 1:
@@ -93,13 +91,10 @@ def other_policies(policy: Policy, made: FusionTrace) -> list[Policy]:
     return found
 
 
-def _with(policy: Policy, limits: Mapping[str, int]) -> Policy:
-    def limited(rule: FuseBlock) -> FuseBlock:
-        if not isinstance(rule, FeedBlock) or rule.name not in limits:
-            return rule
-        return replace(rule, recompute=limits[rule.name], recompute_most=rule.most)
-
-    return replace(policy, rules=tuple(map(limited, policy.rules)))
+def _with(policy: Policy, names: Collection[str], limited: Callable[[FeedBlock], FeedBlock]) -> Policy:
+    """The policy with other limits of what is computed anew."""
+    rules = (limited(r) if isinstance(r, FeedBlock) and r.name in names else r for r in policy.rules)
+    return replace(policy, rules=tuple(rules))
 
 
 def _without(policy: Policy, names: Collection[str]) -> Policy:

@@ -7,6 +7,7 @@ import math
 from smartmem_rules.language.blocks.fuse import (
     Attention,
     Epilogue,
+    FeedBlock,
     Prologue,
 )
 from smartmem_rules.plan.fusion.grouping import Grouping
@@ -17,7 +18,7 @@ from smartmem_rules.plan.fusion.reads import rows_line_up
 from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.plan.kernel.row_arrays import array_size
 from smartmem_rules.tensor.expr import Reduce, walk
-from smartmem_rules.tensor.ranges import largest
+from smartmem_rules.tensor.ranges import largest, several
 
 STAGED = "panel"
 """The template whose work-items stage whole rows of the left factor."""
@@ -55,6 +56,8 @@ class Feeding(Grouping):
             exceeded = next((one for one in limits if one[1][0] > one[1][1]), None)
             if exceeded is not None:
                 self._refuse(rule, group, reader, *exceeded)
+                continue
+            if self._sums_too_much(group, outputs[0], reader, rule):
                 continue
             if any(t in self.unfed for t in reader.tensors):
                 self._refuse(rule, group, reader, "no schedule has room on chip for both", None, 6)
@@ -94,6 +97,20 @@ class Feeding(Grouping):
         if rule.template == STAGED:
             return 4 * max((largest(v.extent) for own in group.locals.values() for v in own), default=1)
         return self._rows_of(group)[0]
+
+    def _sums_too_much(self, group: Group, tensor: str, reader: Group, rule: FeedBlock) -> bool:
+        """Whether an element of a row is the sum of more elements than the work-group of a tile may add up."""
+        if not isinstance(rule, Prologue) or any(several(v.extent) for v in group.locals.get(tensor, ())):
+            return False
+        sums = [n for m in group.members for n in walk(m.equation.body) if isinstance(n, Reduce)]
+        summed = max((largest(math.prod(v.extent for v in n.variables)) for n in sums), default=1)
+        if summed <= rule.summed:
+            return False
+        if summed <= rule.summed_most:
+            self.decisions.refused.add(rule.name)
+        figures = (summed, rule.summed)
+        self._refuse(rule, group, reader, "elements of which an element of a row is the sum", figures, 7)
+        return True
 
     def _rows_of(self, group: Group) -> tuple[int, int]:
         """Bytes of a row's arrays, and scalar operations for one element of it, which every tile of columns repeats."""

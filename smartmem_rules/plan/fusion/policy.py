@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from smartmem_rules.language.blocks.fuse import Chain, FeedBlock, FuseBlock, Prologue
+from smartmem_rules.language.blocks.keys import UNLIMITED
 from smartmem_rules.language.blocks.level import KeptRows, Level
 from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.language.syntax import Table
@@ -105,6 +106,11 @@ class Policy:
     def with_columns(self, most: int) -> Policy:
         """The policy with products of so many columns at most that make rows of their left factor themselves."""
         own = (replace(r, columns=min(most, r.columns)) if isinstance(r, Prologue) else r for r in self.rules)
+        return replace(self, rules=tuple(own))
+
+    def with_all_sums(self) -> Policy:
+        """The policy in which products make rows whose elements are sums of any length."""
+        own = (replace(r, summed=UNLIMITED) if isinstance(r, Prologue) else r for r in self.rules)
         return replace(self, rules=tuple(own))
 
     def rule(self, kind: type[R]) -> R | None:

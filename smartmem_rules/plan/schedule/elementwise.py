@@ -11,14 +11,17 @@ from smartmem_rules.language.blocks.schedule import CLASSES, Elementwise, Rows, 
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, PlanError, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size, row_axes, storage_of
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
-from smartmem_rules.plan.schedule.loops import ElementLoops, writes_images
+from smartmem_rules.plan.schedule.loops import ElementLoops, lanes_across_rows, writes_images
 from smartmem_rules.plan.schedule.neighbours import NeighbourWindows
 from smartmem_rules.plan.schedule.records import ItemSchedule, TeamSchedule, VectorSchedule
-from smartmem_rules.tensor.expr import Reduce, walk
+from smartmem_rules.tensor.expr import Expr, Reduce, walk
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.ranges import largest, several
 
 Choice = Mapping[str, int]
 """Tuned sizes of one kernel, by the names that its template gives them."""
+SHARED_SUMS = ("float32", "float16", "bfloat16")
+"""Element types of the reductions that the members of a team divide among themselves."""
 
 
 def sizes_of_elements(
@@ -86,9 +89,26 @@ def _teams(
     teams = max(1, min(schedule.team_group // team, most, device.memory.local_memory // (2 * max(arrays, 1))))
     if few and team > 1:
         teams = max(1, min(teams, rows // (2 * device.compute.units)))
+    # vectors of several rows would leave units idle while each work-item sums long rows
+    long, idle = 0 < schedule.alone_most < longest, rows // width < device.compute.units * schedule.team_group
+    whole_rows = long and idle and team > 1 and not images and _shares_sums(kernel)
+    whole_rows = whole_rows and lanes_across_rows(kernel, tensors, width)
     return TeamSchedule(
-        name=shared.name, template=shared.template, group=shared.group, places=shared.places, team=team, teams=teams
+        name=shared.name,
+        template=shared.template,
+        group=shared.group,
+        places=shared.places,
+        team=team,
+        teams=teams,
+        whole_rows=whole_rows,
     )
+
+
+def _shares_sums(kernel: Kernel) -> bool:
+    """Whether the members of a team can divide all reductions among themselves, as one loop each."""
+    reductions = [n for body in bodies_of(kernel) for n in walk(body) if isinstance(n, Reduce)]
+    closed = not any(is_symbolic(v.extent) for n in reductions for v in n.variables)
+    return closed and all(n.dtype in SHARED_SUMS for n in reductions)
 
 
 def element_schedules(schedules: Mapping[str, Schedule], kind: str, memory: str) -> dict[str, Elementwise]:
@@ -140,10 +160,14 @@ def in_group(schedule: KernelSchedule | None, arrays: int, threads: int, local_m
     return replace(schedule, group=threads, team=team, teams=threads // team)
 
 
+def bodies_of(kernel: Kernel) -> tuple[Expr, ...]:
+    """What a kernel without a contraction computes."""
+    return (*(s.body for s in kernel.stages), *(s.value for s in kernel.stores))
+
+
 def class_of(kernel: Kernel) -> str | None:
     """The class of a kernel that contracts nothing; None for those that no schedule is for."""
     if kernel.form == "pointwise":
-        bodies = (*(s.body for s in kernel.stages), *(s.value for s in kernel.stores))
-        reduces = any(isinstance(node, Reduce) for body in bodies for node in walk(body))
+        reduces = any(isinstance(node, Reduce) for body in bodies_of(kernel) for node in walk(body))
         return "window" if reduces else "pointwise"
     return kernel.form if kernel.form in CLASSES else None

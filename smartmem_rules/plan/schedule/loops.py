@@ -15,6 +15,7 @@ from smartmem_rules.plan.kernel.addressing import is_contiguous
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.layout.accesses import store_lane
+from smartmem_rules.plan.schedule.records import TeamSchedule
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Reduce, walk
 from smartmem_rules.tensor.extents import is_symbolic
@@ -121,12 +122,14 @@ def row_form(kernel: Kernel, tensors: Mapping[str, Stored], width: int, block_ro
         width: elements of a vector in buffers.
         block_rows: rows of a work-item, where the kernel's launch decides that (a chain).
     """
-    if block_rows is None and _lanes_across_rows(kernel, tensors, width):
+    whole = isinstance(kernel.schedule, TeamSchedule) and kernel.schedule.whole_rows
+    if block_rows is None and not whole and lanes_across_rows(kernel, tensors, width):
         return "elements"
     return "teams" if packed_rows(kernel, tensors) is None else "texels"
 
 
-def _lanes_across_rows(kernel: Kernel, tensors: Mapping[str, Stored], width: int) -> bool:
+def lanes_across_rows(kernel: Kernel, tensors: Mapping[str, Stored], width: int) -> bool:
+    """Whether neighbouring rows lie side by side, so that a vector can hold a statistic of several."""
     if any(s.local for s in kernel.stores) or any(s.axes for s in kernel.stages):
         return False
     axis = lane_axis(kernel, tensors)

@@ -58,10 +58,12 @@ class TeamSchedule(VectorSchedule):
     Attributes:
         team: work-items that share a row.
         teams: rows of a work-group.
+        whole_rows: whether each team takes a row although a vector could hold several neighbouring ones.
     """
 
     team: int
     teams: int
+    whole_rows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

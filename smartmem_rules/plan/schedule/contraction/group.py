@@ -16,6 +16,8 @@ from smartmem_rules.tensor.expr import Expr, Read, Reduce, children, walk
 from smartmem_rules.tensor.ranges import largest
 
 FLOAT_BYTES = 4
+VECTOR = 4
+"""Elements of a tile that a work-item makes at once."""
 ALIGNMENT = 1024
 """Bytes to which tiles that a matrix unit reads are aligned."""
 _SIZES = ("rows", "columns", "step", "slices", "warp_rows", "warp_columns", "buffers")
@@ -232,6 +234,7 @@ class GemmShape:
         inner: places of the reduction of the scores times their columns, 0 without scores.
         element: bytes of a stored element.
         taps: elements that an element of the left factor is computed from.
+        longest_loop: turns of the longest loop over them.
         row_loads: elements that the stages of a row load.
         streamed: whether tiles of both factors are copied as they lie in memory.
     """
@@ -244,6 +247,7 @@ class GemmShape:
     inner: int = 0
     element: int = 4
     taps: int = 1
+    longest_loop: int = 1
     row_loads: int = 0
     streamed: bool = False
 
@@ -258,6 +262,7 @@ class GemmShape:
             k=largest(self.k),
             inner=largest(self.inner),
             taps=largest(self.taps),
+            longest_loop=largest(self.longest_loop),
             row_loads=largest(self.row_loads),
         )
 
@@ -270,7 +275,8 @@ def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape
     """
     columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
     inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
-    taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
+    reduced = [node.variables for node in walk(c.a) if isinstance(node, Reduce)]
+    taps = max(map(count, reduced), default=1)
     row_loads = sum(count(stage.axes) * loads(stage.body) for stage in c.stages)
     return GemmShape(
         batch=count(c.batch),
@@ -281,6 +287,7 @@ def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape
         inner=inner,
         element=element,
         taps=taps,
+        longest_loop=max((v.extent for variables in reduced for v in variables), default=1),
         row_loads=row_loads,
     ).most
 
@@ -356,7 +363,8 @@ def group_cost(
     if device.memory.unit_memory:
         resident = min(resident, max(1, device.memory.unit_memory // (FLOAT_BYTES * tile.memory)), most)
     steps = math.ceil(demand.k / tile.step)
-    turns = math.ceil(steps / splits) + math.ceil(demand.inner / (tile.step * tile.columns))
+    steps_each = math.ceil(steps / splits)
+    turns = steps_each + math.ceil(demand.inner / (tile.step * tile.columns))
     sums = tile.rows * tile.columns * tile.step / cycles.sums_per_cycle
     loads = (tile.rows + tile.columns) * tile.step / cycles.loads_per_cycle
     # copies are under way for as many turns as lie in local memory
@@ -364,4 +372,13 @@ def group_cost(
     turn = max(resident * sums, resident * loads, latency) + cycles.shared_turn_cycles * resident
     meeting = splits * tile.rows * tile.columns / cycles.meetings_per_cycle if splits > 1 else 0
     rows = cycles.row_cycles * demand.row_loads / max(1, tile.row_items)
-    return math.ceil(groups / (units * resident)) * (turns * turn + cycles.group_cycles + meeting + rows)
+    made = steps_each * _looped(tile, cycles, demand, device)
+    return math.ceil(groups / (units * resident)) * (turns * turn + cycles.group_cycles + meeting + rows + made)
+
+
+def _looped(tile: GroupTile, cycles: GroupCycles, demand: GemmShape, device: Device) -> float:
+    """Cycles in which a work-item makes its elements of a left factor's tile, where loops go through what they take."""
+    if demand.longest_loop <= device.text.unroll:
+        return 0.0
+    vectors = math.ceil(tile.rows * tile.step / (VECTOR * tile.threads))
+    return vectors * demand.taps * cycles.looped_cycles
