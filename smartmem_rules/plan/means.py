@@ -14,6 +14,7 @@ from smartmem_rules.plan.fusion.policy import Policy, policy_of
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.layout.accesses import RegisterBlock
+from smartmem_rules.plan.schedule.contraction.sizing import panel_of
 from smartmem_rules.plan.schedule.scheduler import candidates, on_device
 from smartmem_rules.rulebase.base import RuleBase
 
@@ -117,9 +118,15 @@ def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents
     in_order = _in_order(policy, profile, options)
     if in_order is not None:
         policy = policy.with_columns(in_order.columns)
+    panel = panel_of(schedules)
+    policy = replace(
+        policy,
+        products=next((s for s in schedules if isinstance(s, ByteProducts)), None),
+        group_columns=0 if panel is None else panel.group_columns,
+    )
     return Means(
         device=profile,
-        policy=replace(policy, products=next((s for s in schedules if isinstance(s, ByteProducts)), None)),
+        policy=policy,
         in_order=in_order,
         memory=memory,
         kinds=kinds,

@@ -308,7 +308,9 @@ class _Loader:
         message = f"the imported file `{item.path}` does not exist"
         near = nearest(target.name, siblings)
         fix = None
-        if near is not None:
+        if (rules_path() / item.path).is_file():
+            fix = replacement("leave it out: the built-in rules are always loaded", item.span, "")
+        elif near is not None:
             corrected = (Path(item.path).parent / near).as_posix()
             fix = replacement(f"did you mean `{near}`?", item.place("path"), f'"{corrected}"')
         self.errors.append(Diagnostic(Code.IMPORT_NOT_FOUND, "error", message, item.span, fix=fix))

@@ -53,8 +53,8 @@ class Placement:
 
     def placed(self, tensor: Any) -> Any:
         """A contiguous tensor with the strides of the example."""
-        if self._is_contiguous:
-            return tensor
+        if self._is_contiguous:  # strides of axes that are never followed may be any
+            return tensor if tensor.stride() == self._strides else tensor.as_strided(self._shape, self._strides)
         stored = tensor[tuple(slice(0, extent) for extent in self._stored)]
         result = torch.empty_strided(self._stored, self._strides, dtype=tensor.dtype)
         result.copy_(stored)

@@ -48,7 +48,7 @@ def verify(
 
     Args:
         files: rule files; the built-in rules are loaded with them, but not judged.
-        rule: only the rule of this name.
+        rule: only the rule of this name, or the rules of this family.
         prove: also try proofs by z3.
         budget: seconds of processor time for one rule.
         seed: of all random choices.
@@ -104,15 +104,25 @@ def choose(base: RuleBase, files: Sequence[str], name: str | None) -> list[int]:
         place
         for place, rule in enumerate(rules)
         if (not own or Path(rule.span.file).resolve() in own)
-        and (rule.name == name if name is not None else not (isinstance(rule, Rewrite) and rule.unsound))
+        and (is_called(rule.name, name) if name is not None else not (isinstance(rule, Rewrite) and rule.unsound))
     ]
     if name is not None and not chosen:
-        near = did_you_mean(name, {rule.name for rule in rules})
-        fix = advice(near) if near is not None else None
-        raise LanguageError(
-            [Diagnostic(Code.UNKNOWN_RULE, "error", f"there is no rule `{name}` here", NOWHERE, fix=fix)], {}
-        )
+        raise unknown_rule(name, rules)
     return chosen
+
+
+def is_called(name: str, wanted: str) -> bool:
+    """Whether a rule has a name, or is one of the family of that name."""
+    return name == wanted or name.startswith(f"{wanted}.")
+
+
+def unknown_rule(name: str, rules: Sequence[Rule]) -> LanguageError:
+    """The error where no rule has a name."""
+    near = did_you_mean(name, {rule.name for rule in rules})
+    fix = advice(near) if near is not None else None
+    return LanguageError(
+        [Diagnostic(Code.UNKNOWN_RULE, "error", f"there is no rule `{name}` here", NOWHERE, fix=fix)], {}
+    )
 
 
 def _judge_one(place: int) -> RuleReport:

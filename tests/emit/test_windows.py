@@ -25,8 +25,10 @@ def _activated(apart: bool) -> list[Node]:
     return [("Sigmoid", "d", "g"), ("Mul", "d g", "r"), *mean, ("Mul", "r n", "s")]
 
 
-def depthwise(seed: int, apart: bool = False) -> tuple[list[Node], dict[str, np.ndarray], dict[str, np.ndarray], str]:
-    """A depthwise convolution, an activation and a 1x1 convolution of drawn sizes.
+def drawn(
+    seed: int, apart: bool, grouped: bool
+) -> tuple[list[Node], dict[str, np.ndarray], dict[str, np.ndarray], str]:
+    """A depthwise or grouped convolution, an activation and a 1x1 convolution of drawn sizes.
 
     Args:
         apart: the product's rows are scaled by their mean over the image.
@@ -37,10 +39,11 @@ def depthwise(seed: int, apart: bool = False) -> tuple[list[Node], dict[str, np.
     strides, dilations = draw.choice(((1, 1), (1, 1), (2, 1), (2, 2))), draw.choice(((1, 1), (1, 1), (2, 1)))
     reach = [(k - 1) * d for k, d in zip(window, dilations, strict=True)]
     pads = [draw.randint(0, r) for r in reach] + [max(0, r - draw.randint(0, r // 2)) for r in reach]
+    each = draw.choice((2, 4, 8)) if grouped else 1
     batch, columns = draw.choice((1, 1, 2)), draw.choice((8, 16, 24, 20))
     attributes = {
         "kernel_shape": list(window), "strides": list(strides), "dilations": list(dilations), "pads": pads,
-        "group": channels,
+        "group": channels // each,
     }  # fmt: skip
     nodes: list[Node] = [
         ("Conv", "x w b", "d", attributes),
@@ -49,22 +52,28 @@ def depthwise(seed: int, apart: bool = False) -> tuple[list[Node], dict[str, np.
     ]
     feeds = {"x": normal(batch, channels, height, width, seed=seed)}
     constants = {
-        "w": normal(channels, 1, *window, seed=seed + 1), "b": normal(channels, seed=seed + 2),
+        "w": normal(channels, each, *window, seed=seed + 1), "b": normal(channels, seed=seed + 2),
         "v": normal(columns, channels, 1, 1, seed=seed + 3), "u": normal(channels, channels, 1, 1, seed=seed + 4),
     }  # fmt: skip
     return nodes, feeds, constants, f"seed {seed}: {attributes} of {batch} x {channels} x {height} x {width}"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("seed", range(16))
-def test_results_are_those_of_the_convolution(seed: int, apart: bool) -> None:
-    nodes, feeds, constants, what = depthwise(seed, apart)
+def test_results_are_those_of_the_convolution(seed: int, apart: bool, grouped: bool) -> None:
+    nodes, feeds, constants, what = drawn(seed, apart, grouped)
     proto = model(nodes, feeds, "y", constants)
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     (wanted,) = session.run(None, feeds)
     found = prepare(proto, MODE)[1].run(feeds)["y"]
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * float(np.abs(wanted).max()), err_msg=what)
+
+
+def test_vectors_along_an_axis_of_the_image() -> None:
+    """Where the lanes lie along the image's height, no test of its border holds for a whole vector."""
+    test_results_are_those_of_the_convolution(8, True, True)
 
 
 SHAPES = pytest.mark.parametrize(
@@ -96,3 +105,12 @@ def test_where_windows_are_computed_together(
     in_product = any("float window[" in source.text for source in plan.sources)
     in_kernel = any(isinstance(one, ItemSchedule) and one.window_rows > 1 for one in schedules)
     assert (in_product, in_kernel) == (together and not apart, together and apart)
+
+
+@pytest.mark.parametrize(("each", "windows"), [(4, True), (8, True), (16, False)])
+def test_groups_of_few_channels_are_windows(each: int, windows: bool) -> None:
+    attributes = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "group": 64 // each}
+    nodes: list[Node] = [("Conv", "x w", "y", attributes)]
+    proto = model(nodes, {"x": normal(1, 64, 14, 14)}, "y", {"w": normal(64, each, 3, 3)})
+    kernels = [kernel for launch in plan_of(proto, MODE).launches for kernel in launch.kernels]
+    assert any(kernel.contraction is not None for kernel in kernels) != windows

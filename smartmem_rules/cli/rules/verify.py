@@ -34,7 +34,7 @@ def _seconds(context: click.Context, option: click.Parameter, value: str) -> flo
 
 @click.command("verify")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--rule", metavar="NAME", help="Only the rule of this name.")
+@click.option("--rule", metavar="NAME", help="Only the rule, or the rules of the family, of this name.")
 @click.option("--prove", is_flag=True, help="Also prove for all values, where z3 can.")
 @click.option("--budget", default="60s", show_default=True, callback=_seconds, help="Time for one rule.")
 @click.option("--seed", default=1, show_default=True, help="Of all random choices.")

@@ -138,7 +138,7 @@ class NodeRunner:
         return [np.where(marks[0] == beyond, np.nan, results[0]), *results[1:]]
 
     def _recurrent(self, operands: Sequence[Array | None]) -> list[Array] | None:
-        if self.node.op_type not in RECURRENT or self.node.domain != "":
+        if self.node.op_type not in RECURRENT or self.node.domain not in ("", "com.microsoft"):
             return None
         results = recurrent(self.node, operands)
         self.is_own |= results is not None

@@ -18,7 +18,7 @@ from smartmem_rules.fuzzing.expected.conditions import attribute
 States = tuple[Array, ...]
 """The hidden state and, of an LSTM, the cell's: each [batch, hidden]."""
 Step = Callable[[Array, States], States]
-_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4, "DynamicQuantizeLSTM": 4}
 _FORMS = frozenset({"direction", "hidden_size", "layout", "clip", "linear_before_reset", "input_forget"})
 """Attributes that are known here; with others (activations of one's own) the node is computed elsewhere."""
 _UNUSED = frozenset({"activation_alpha", "activation_beta"})
@@ -31,8 +31,11 @@ def recurrent(node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Ar
     if not (named if "activations" in named else named - _UNUSED) <= _FORMS:
         return None
     all_operands = [*operands, *[None] * (8 - len(operands))]
-    x, weights, recurrence, bias, lengths, hidden, cell, peepholes = all_operands
+    x, weights, recurrence, bias, lengths, hidden, cell, peepholes = all_operands[:8]
     assert x is not None and weights is not None and recurrence is not None  # noqa: PT018
+    of_integers = node.op_type == "DynamicQuantizeLSTM"
+    if of_integers:
+        x, weights, recurrence = _snapped(x), _scaled(weights, *operands[8:10]), _scaled(recurrence, *operands[10:12])
     batch_first = bool(attribute(node, "layout", 0))
     if batch_first:
         x, hidden, cell = (None if o is None else np.swapaxes(o, 0, 1) for o in (x, hidden, cell))
@@ -40,11 +43,13 @@ def recurrent(node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Ar
     (steps, batch, _), (directions, _, size) = x.shape, recurrence.shape
     if lengths is None:
         lengths = np.full(batch, steps)
-    given = (hidden, cell) if node.op_type == "LSTM" else (hidden,)
+    given = (hidden, cell) if _GATES[node.op_type] == 4 else (hidden,)
     all_states, ends = np.zeros((steps, directions, batch, size)), []
     for place in range(directions):
         optional = [None if o is None else o[place] for o in (bias, peepholes)]
         step = _STEPS[node.op_type](node, size, weights[place], recurrence[place], *optional)
+        if of_integers:
+            step = _of_snapped(step)
         start = tuple(np.zeros((batch, size)) if o is None else o[place] for o in given)
         backwards = place == 1 or attribute(node, "direction") == b"reverse"
         ends.append(_run(step, x, lengths, start, backwards, all_states[:, place]))
@@ -65,6 +70,26 @@ def _run(step: Step, x: Array, lengths: Array, start: States, backwards: bool, i
         states = tuple(np.where(runs, new, old) for new, old in zip(made, states, strict=True))
         into[places[runs[:, 0]], rows[runs[:, 0]]] = states[0][runs[:, 0]]
     return states
+
+
+def _scaled(weights: Array, scale: Array | None, zero: Array | None) -> Array:
+    """Integers [directions, depth, gates] as the numbers that they stand for [directions, gates, depth]."""
+    assert scale is not None and zero is not None  # noqa: PT018
+    one, other = (o.reshape(len(weights), 1, -1).astype(np.float64) for o in (scale, zero))
+    return np.swapaxes((weights - other) * one, 1, 2)
+
+
+def _snapped(values: Array) -> Array:
+    """The numbers that remain of values which are quantized by their range."""
+    low, high = min(values.min(initial=0.0), 0.0), max(values.max(initial=0.0), 0.0)
+    step = 1.0 if high == low else (high - low) / 255
+    zero = np.rint(np.clip(-low / step, 0, 255))
+    return np.asarray((np.clip(np.rint(values / step) + zero, 0, 255) - zero) * step)
+
+
+def _of_snapped(step: Step) -> Step:
+    """A step whose products read the quantized state; peepholes read the cell as it is."""
+    return lambda x, states: step(x, (_snapped(states[0]), *states[1:]))
 
 
 def _logistic(x: Array) -> Array:
@@ -119,4 +144,4 @@ def _lstm(node: onnx.NodeProto, size: int, w: Array, r: Array, bias: Array | Non
     return step
 
 
-_STEPS = {"RNN": _rnn, "GRU": _gru, "LSTM": _lstm}
+_STEPS = {"RNN": _rnn, "GRU": _gru, "LSTM": _lstm, "DynamicQuantizeLSTM": _lstm}

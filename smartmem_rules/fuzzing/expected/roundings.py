@@ -52,5 +52,5 @@ INTERPOLATING = frozenset({"GridSample", "Resize"})
 """Those of them that weigh neighbours by the fraction of a place: the place's rounding grows with the extent."""
 STASHED = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormalization", "SkipLayerNormalization"})
 """Operators that by their definition (`stash_type`) compute in single precision, even where operands are wider."""
-RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
+RECURRENT = frozenset({"DynamicQuantizeLSTM", "GRU", "LSTM", "RNN"})
 """Operators with gates and a state."""

@@ -10,6 +10,7 @@ from smartmem_rules.fuzzing.case import Case
 from smartmem_rules.fuzzing.recipes import (
     blocks,
     control,
+    dynamic_integers,
     extents,
     few_bits,
     integers,
@@ -127,6 +128,15 @@ def integer(seed: int) -> Case:
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
+def dynamic(seed: int) -> Case:
+    """A model with products whose left factor is quantized when it runs."""
+    random = np.random.default_rng((seed, 11))
+    share = _share(CHAIN_SHARE) // 5
+    own: dict[Recipe, int] = {dynamic_integers.products: 4 * share, dynamic_integers.recurrence: share}
+    case = _grown(f"dynamic-{seed}", random, SMALL_STEPS, {**RECIPES, **own})
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
 def specialised(seed: int) -> Case:
     """A model some of whose constants are inputs, so that it is planned when it runs."""
     random = np.random.default_rng((seed, 10))
@@ -186,6 +196,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "listed": listed,
     "quantised": quantised,
     "integer": integer,
+    "dynamic": dynamic,
     "specialised": specialised,
     "cut": cut,
     "side": side,

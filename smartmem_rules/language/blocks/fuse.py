@@ -81,6 +81,8 @@ class Recompute(FeedBlock):
 class Statistics(FeedBlock):
     """Reductions over the same rows share a kernel: mean, then variance, then the normalised row (Apollo)."""
 
+    of_one: int = whole("elements at most that the kernel of a single row computes behind its reductions", UNLIMITED)
+
     @property
     def first(self) -> str:
         return "reduction"

@@ -104,6 +104,7 @@ class Panel(RegisterTiles):
     staged_operations: float = real("operations on staged rows in the time of a product of a vector", 5.0)
     panel_bytes: int = whole("bytes of staged rows")
     window_rows: int = whole("most neighbouring rows whose windows are computed together", 1)
+    group_columns: int = whole("convolutions of groups with at most so many columns each are sums over windows", 0)
     items: int = whole("work-items that balance the device", 1)
     smallest_block: int = whole("rows below which columns are split instead", 1)
 

@@ -45,6 +45,7 @@ _ADVICE = {
     "rule": "write `rewrite NAME in RULESET`",
 }
 _ATTRIBUTE_AMONG_OPERANDS = re.compile(r"\brewrite\b.*[(,]\s*\w+\s*$", re.DOTALL)
+_NAMED_ON = re.compile(r"\w+\s+in\b")
 _RANGELESS = re.compile(r"\b(sum|max|min|prod|mean|any|all)\s*\(\s*\*?[A-Za-z_]\w*\s*\)\s*[\w(]")
 
 
@@ -117,6 +118,8 @@ def _sign(stop: Stop) -> Fix | None:
         return _behind_operands(stop)
     if found == "=" and "EQUAL" not in accepted:
         return replacement("write `==` to compare", stop.span, "==")
+    if re.fullmatch(r"\.\d+", found) and re.search(r"\d\.\d*$", text):
+        return advice("a number has one decimal point")
     if found == ";" and "SEMICOLON" not in accepted:
         return replacement("nothing ends with `;` here", stop.span, "")
     return None
@@ -138,6 +141,11 @@ def _missing(stop: Stop) -> Fix | None:
     found, accepted, text = stop.found, stop.accepted, stop.before
     if "IN" in accepted and re.search(r"\brewrite\s+in\s*$", text):
         return edit("a rule has a name: `rewrite NAME in algebra`", Edit(before(stop.span), "in "))
+    if "IN" in accepted and re.search(r"\brewrite\s+\w+ $", text) and _NAMED_ON.match(stop.line, stop.span.column - 1):
+        blank = stop.span._replace(end_line=stop.span.line, column=stop.span.column - 1, end_column=stop.span.column)
+        return edit("a name is one word: letters, digits and `_`", Edit(blank, "_", " "))
+    if "LBRACE" in accepted and re.search(r"\boperator\b[^{]*->[^{]*$", text) and found != "->":
+        return edit("the clauses of an operator stand in braces: `{ ... }`", Edit(stop.behind_text(), " {"))
     if "IN" in accepted and re.search(r"\brewrite\s+\w+\s*$", text):
         return advice("a rule names its rule set: `rewrite NAME in algebra`")
     if "STRING" in accepted and re.search(r"\bimport\s*$", text):

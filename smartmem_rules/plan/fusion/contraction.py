@@ -60,6 +60,13 @@ class MatchedContraction:
     m: tuple[Var, ...]
     n: Var
 
+    def in_groups_of(self, columns: int) -> bool:
+        """Whether it is a convolution whose channels lie in groups of at most so many columns, all of floats."""
+        grouped = any(self.n in index.variables and len(index.variables) > 1 for index in self.coordinates)
+        extents = (v.extent for v in (*self.space, *self.reduce.variables))
+        window = len(self.reduce.variables) > 2 and self.reduce.dtype == "float32"
+        return grouped and window and not any(map(is_symbolic, extents)) and self.n.extent <= columns
+
     def reads(self, tensor: str) -> bool:
         """Whether a factor reads the tensor."""
         return tensor in tensors_read(self.a) or tensor in tensors_read(self.b)

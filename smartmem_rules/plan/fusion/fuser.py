@@ -9,6 +9,7 @@ from smartmem_rules.language.blocks.fuse import (
     FeedBlock,
     Horizontal,
     Siblings,
+    Statistics,
 )
 from smartmem_rules.plan.fusion.dependence import Watched
 from smartmem_rules.plan.fusion.equations.program import Definition, Program
@@ -22,7 +23,7 @@ from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.fusion.result import FusionResult, SharedGroups
 from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.tensor.index import variable
-from smartmem_rules.tensor.ranges import largest
+from smartmem_rules.tensor.ranges import largest, several, surely_at_most
 
 
 def fuse(
@@ -85,6 +86,8 @@ class Fuser(Feeding):
             nesting = nesting_after(definition, {m: self.nestings[m] for m in self._read_in(definition, group)})
             if not nesting.within(self.policy.most):
                 self._refuse_definition(group, definition, "the expression would be too deep or too long", 2)
+            elif self._is_for_many(group, definition):
+                self._refuse_definition(group, definition, "it has one row, whose work-item would compute all of it", 1)
             elif self._makes_cycle(group, definition):
                 self._refuse_definition(group, definition, "another of its operands needs that kernel", 1)
             elif join(group, definition, self.program.names):
@@ -95,10 +98,17 @@ class Fuser(Feeding):
                 self._refuse_definition(group, definition, f"a {group.form} kernel takes in no further reduction", 1)
             else:
                 self._refuse_definition(group, definition, "its elements do not line up with that kernel's loops", 2)
-        group = start(definition, self.program.names, self.program.constants, self.policy.products)
+        group = start(definition, self.program.names, self.program.constants, self.policy)
         self._found(group)
         self._own(definition, group)
         self.nestings[definition.tensor] = nesting_for_readers(definition, nesting_after(definition, {}))
+
+    def _is_for_many(self, group: Group, definition: Definition) -> bool:
+        """Whether a definition has more elements than the one work-item of a whole reduction is to compute."""
+        rule = self.policy.rule(Statistics)
+        if rule is None or group.form != "reduction" or any(several(v.extent) for v in group.space):
+            return False
+        return not definition.reduces and not surely_at_most(definition.equation.type.elements, rule.of_one)
 
     def _read_in(self, definition: Definition, group: Group) -> list[str]:
         """The tensors of a group that a definition reads."""

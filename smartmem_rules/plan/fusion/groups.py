@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.plan.fusion.contraction import MatchedContraction, match_contraction
 from smartmem_rules.plan.fusion.equations.program import Definition
+from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.tensor.atoms import Div, Var
 from smartmem_rules.tensor.expr import (
     Expr,
@@ -82,20 +82,16 @@ def start(
     definition: Definition,
     names: FreshNames,
     constants: Mapping[str, np.ndarray],
-    products: ByteProducts | None = None,
+    policy: Policy,
 ) -> Group:
-    """The group that a definition founds.
-
-    Args:
-        products: the schedule of products of bytes, None where the device has none.
-    """
+    """The group that a definition founds."""
     equation = definition.equation
     if not definition.reduces:
         group = Group("pointwise", equation.variables, [definition])
         group.coordinates[definition.tensor] = tuple(map(variable, equation.variables))
         return group
-    matched = match_contraction(equation, names, constants, products)
-    if matched is not None:
+    matched = match_contraction(equation, names, constants, policy.products)
+    if matched is not None and not matched.in_groups_of(policy.group_columns):
         group = Group("contraction", matched.space, [definition], contraction=matched)
         group.coordinates[definition.tensor] = matched.coordinates
         return group

@@ -10,7 +10,18 @@ from dataclasses import dataclass, replace
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.schedule.loops import ElementLoops
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.expr import Apply, Expr, Read, Reduce, free_variables, replaced, substitute_variables, walk
+from smartmem_rules.tensor.expr import (
+    Apply,
+    Expr,
+    Read,
+    Reduce,
+    Select,
+    condition_indices,
+    free_variables,
+    replaced,
+    substitute_variables,
+    walk,
+)
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index
 
@@ -48,7 +59,8 @@ class NeighbourWindows:
             for node in walk(expr):
                 if not isinstance(node, Reduce) or not is_window(node, internal):
                     continue
-                if lanes in free_variables(node.body) and shares(node, across, group, load_share):
+                of_lanes = lanes in free_variables(node.body) and not _asks_for(node, lanes)
+                if of_lanes and shares(node, across, group, load_share):
                     return NeighbourWindows(node, across, group)
         return None
 
@@ -57,6 +69,12 @@ class NeighbourWindows:
         stages = tuple(replace(stage, body=replaced(stage.body, self.reduce, sums)) for stage in kernel.stages)
         stores = tuple(replace(store, value=replaced(store.value, self.reduce, sums)) for store in kernel.stores)
         return replace(kernel, stages=stages, stores=stores)
+
+
+def _asks_for(window: Reduce, lanes: Var) -> bool:
+    """Whether the border of the image lies along an axis, so that elements of one vector are on both sides of it."""
+    selects = (node for node in walk(window.body) if isinstance(node, Select))
+    return any(lanes in index.variables for node in selects for index in condition_indices(node.condition))
 
 
 def largest_group(across: Var, most: int) -> int:
@@ -83,12 +101,17 @@ def is_window(node: Reduce, internal: set[str]) -> bool:
 
 
 def shares(window: Reduce, across: Var, group: int, load_share: float) -> bool:
-    """Whether the windows of a group of places have enough elements in common."""
+    """Whether the windows of a group of places have enough elements in common.
+
+    Weights, which all places share, count where channels are summed, too: they are vectors there, and an element of
+    the image is one float that is repeated.
+    """
+    sums_channels = len(window.variables) > 2
     last = window.variables[-1]
     asked = [
         substitute_variables(read, {across: Index(q), last: Index(step)})
         for read in walk(window.body)
-        if isinstance(read, Read) and across in free_variables(read)
+        if isinstance(read, Read) and (sums_channels or across in free_variables(read))
         for q in range(group)
         for step in range(last.extent)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -14,6 +15,7 @@ from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
 from smartmem_rules.rulebase.checks.analysis_checks import check_derived, check_facts
+from smartmem_rules.rulebase.checks.attribute_checks import check_attributes
 from smartmem_rules.rulebase.checks.let_checks import (
     check_computed_on_left,
     check_lets,
@@ -180,7 +182,7 @@ def check_pattern(
         yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
     else:
         yield from _check_operands(pattern, overloads)
-        yield from _check_attributes(pattern, overloads)
+        yield from check_attributes(pattern, overloads)
         yield from _check_output(pattern, overloads)
     for argument in pattern.arguments:
         yield from check_pattern(argument, operators, names, rule, families)
@@ -225,17 +227,6 @@ def _operand_count(operator: s.Operator) -> Arity:
     return Arity(len(required), None if variadic else len(operator.inputs))
 
 
-def _check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
-    known = {attribute.name for operator in overloads for attribute in operator.attributes}
-    known |= {item.name for operator in overloads for item in operator.inputs if item.constant is not None}
-    for attribute in pattern.attributes:
-        if attribute.name not in known:
-            message = f"`{pattern.operator}` has no attribute `{attribute.name}`"
-            fix = spelling(attribute.name, known, attribute.place("name"))
-            note = None if fix else f"its attributes are {', '.join(sorted(known))}" if known else "it has none"
-            yield Diagnostic(Code.UNKNOWN_ATTRIBUTE, "error", message, attribute.place("name"), note=note, fix=fix)
-
-
 def _check_output(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
     variadic = any(output.index for operator in overloads for output in operator.outputs)
     most = max(len(operator.outputs) for operator in overloads)
@@ -276,7 +267,11 @@ def _check_left_attributes(left: s.Pattern, functions: Functions, names: Names) 
     bound: set[str] = set()
     for part in _walk(left):
         if isinstance(part, s.PatternAttribute) and not isinstance(part.value, s.Name):
-            yield from _scope(bound, functions, names).problems(part.value)
+            found = _scope(bound, functions, names).problems(part.value)
+            if isinstance(part.value, s.ListOf):
+                text = f"a name alone binds the whole list: `{part.name} = a`; its elements are `a[0]`, `a[1]`, ..."
+                found = (replace(one, fix=advice(text)) for one in found)
+            yield from found
         bound.update(_binds(part))
 
 
@@ -381,7 +376,8 @@ def _unbound(name: str, span: s.Span, bound: set[str]) -> Diagnostic:
 
 def _bare(span: s.Span) -> Diagnostic:
     message = "the left side is a single variable or number and would match everywhere"
-    return Diagnostic(Code.BARE_LEFT_SIDE, "error", message, span)
+    fix = advice("begin with an operator: `Add(x, 0) => x`")
+    return Diagnostic(Code.BARE_LEFT_SIDE, "error", message, span, fix=fix)
 
 
 def _unknown_operator(name: str, span: s.Span, operators: Operators) -> Diagnostic:

@@ -155,7 +155,8 @@ class Assembly:
         """What is wanted of an operand beside those before it, where instances are hard to find."""
         if not self.search.aims or pattern.variadic is not None:
             return None
-        return self._signature(pattern, path, len(run_time_arguments(pattern))).wants(place, operands, outer)
+        signature = self._signature(pattern, path, len(run_time_arguments(pattern)))
+        return signature.wants(place, operands, outer, self.random)
 
     def _signature(self, pattern: ast.PatternOperator, path: str, count: int) -> Signature:
         operators = self.search.instances.base.operators
@@ -260,6 +261,7 @@ class Assembly:
             raise Unsupported("a list of axes names one of them twice")
         drawn = Drawn(signature, ordered, fresh, self.choices, self.scope, self.random)
         drawn.make_divisible({**known, **given})
+        drawn.make_equal({**known, **given})
         if self.search.aims:
             is_open = pattern.bundle is None or pattern.bundle not in self.rests
             drawn.meet_requirements(pattern if is_open else None, path, given, self.search.most_elements)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
@@ -13,6 +13,7 @@ from smartmem_rules.verification.instances.assembly import Assembly
 from smartmem_rules.verification.instances.case import DTYPES, OTHER_DTYPES, Case, Choices, NoInstance
 from smartmem_rules.verification.instances.corners import (
     counted_otherwise,
+    has_word,
     overloads_together,
     with_one_axis_more,
     words_of,
@@ -33,6 +34,7 @@ _WORDS = 120
 SIBLINGS = 0.3
 """The share of instances beside which those are tried that count an axis otherwise, or that have one more."""
 MOST_ELEMENTS = 1500
+_OF_ATTRIBUTES = ("given:", "present:", "name:")
 _INDIFFERENT = ("uses:", "one:", "overload:")
 """Choices that hardly change what is compared."""
 _REPAIRS = 60
@@ -148,11 +150,26 @@ class Search:
                 for _ in range(_CORNERS):
                     yield self._satisfy({}, choices)
         words = words_of(self.left, base.operators, base.functions)
+        found: list[Case] = []
         for word in words:
             self.draws.word = word
-            for _ in range(max(_CORNERS, min(3 * _CORNERS, _WORDS // len(words)))):
-                yield self._satisfy({})
+            seen = False
+            for number in range(max(_CORNERS, min(3 * _CORNERS, _WORDS // len(words)))):
+                if self.aims and number >= _CORNERS // 2 and not seen:
+                    break  # guards leave no room for the word, as for the element type of a result that they name
+                case = self._satisfy(self._operands_of(found) if number % _CORNERS else {})
+                seen = seen or (case is not None and has_word(case, word))
+                if case is not None:
+                    found.append(case)
+                yield case
         self.draws.word = None
+
+    def _operands_of(self, found: Sequence[Case]) -> Choices:
+        """The operands of one of some instances, for other attributes; nothing where chance finds enough instances."""
+        if not self.aims or not found:
+            return {}
+        choices = self.random.choice(found).choices
+        return {slot: value for slot, value in choices.items() if not slot.startswith(_OF_ATTRIBUTES)}
 
     def _satisfy(self, start: Choices, kept: Choices | None = None) -> Case | None:
         """An instance that begins with some choices; those that are kept no repair changes."""

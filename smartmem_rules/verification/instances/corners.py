@@ -13,6 +13,7 @@ from smartmem_rules.verification.instances.case import Case, Choices, NoInstance
 from smartmem_rules.verification.instances.roles import Role, operator_roles
 from smartmem_rules.verification.instances.signature import Operators, possible, signatures
 from smartmem_rules.verification.instances.wishes import Wishes
+from smartmem_rules.verification.semantics.terms import Application, subterms
 
 MOST_COMBINATIONS = 16
 MOST_RANK = 5
@@ -72,6 +73,13 @@ def _words(attribute: ast.Attribute, roles: Mapping[str, Role]) -> Sequence[str 
         words = sorted(word for word in literals if isinstance(word, str))
         return words if len(words) > 1 else ()
     return (0, 1) if attribute.kind == "int" and literals and set(literals) <= {0, 1} else ()
+
+
+def has_word(case: Case, word: tuple[str, str | int]) -> bool:
+    """Whether an attribute of an operator of the left side is a word."""
+    name, value = word
+    applied = (term for term in subterms(case.left) if isinstance(term, Application))
+    return any(term.instance.values.get(name) == value for term in applied)
 
 
 def counted_otherwise(case: Case, source: random.Random) -> Choices | None:

@@ -342,7 +342,7 @@ class Draws:
         """A shape of so many elements; one extent may be left to be computed."""
         rest, shape = elements, []
         for _ in range(self.random.randint(0, 4)):
-            factor = self.random.choice(_divisors(rest) or (1,))
+            factor = self.random.choice(divisors(rest) or (1,))
             shape.append(factor)
             rest //= max(1, factor)
         shape.append(rest)
@@ -362,7 +362,7 @@ class Draws:
 
 
 @lru_cache(maxsize=4096)
-def _divisors(number: int) -> tuple[int, ...]:
+def divisors(number: int) -> tuple[int, ...]:
     """The twelve least divisors."""
     return tuple([n for n in range(1, number + 1) if number % n == 0][:12])
 

@@ -76,6 +76,8 @@ class LeafDraws:
             allowed = tuple(d for d in allowed if representable(number, d))
             if not allowed:
                 raise Unsupported(f"{number} is no value of this type")
+        if bound is not None:
+            self.choices[f"dtype:{name}"] = bound  # the same choices give the same instance where nothing is aimed at
         dtype = bound or self._dtype(name, allowed)
         leaf = self.fresh[name] = Leaf(name, TensorType(dtype, tuple(shape)), number)
         return leaf

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,6 +35,7 @@ REAL = (0.0, 0.0, 1.0, -1.0, 2.0, -2.0, 2.5, -3.0, 0.5, 3.0)
 """What a rule that is meant over the real numbers is tried with: where one side is undefined, the other is too."""
 _EXTREME_SHARE = 0.45
 _LARGEST_NAMED = 1e9
+_LARGEST_HALF = float(np.finfo(np.float16).max)
 _FEW_SHARE = 0.4
 """Of the draws of special values in which all operands have the same two."""
 _FAST = 20.0
@@ -54,6 +56,7 @@ class Range:
             float has, and must not be larger than the integers that they become.
         wraps: whether all is computed in integers, which wrap.
         extreme_share: of the draws of such integers in which some are the least, the greatest, powers of two.
+        largest: the greatest magnitude of the element type.
     """
 
     literals: Sequence[float] = ()
@@ -61,6 +64,7 @@ class Range:
     converted: bool = False
     wraps: bool = False
     extreme_share: float = _EXTREME_SHARE
+    largest: float = math.inf
 
 
 def draw_values(case: Case, domain: Domain, source: random.Random, drawn: Range | None = None) -> dict[str, Value]:
@@ -93,6 +97,8 @@ def _draw(
         return (generator.choice(np.array(NARROW_NUMBERS, compute_dtype(dtype)), shape),)
     if dtype not in FLOATS:
         return (_integers(generator, shape, dtype, drawn, extreme),)
+    if dtype == "float16":
+        drawn = replace(drawn, largest=_LARGEST_HALF)
     match domain:
         case PrimeField():
             return (generator.integers(1, domain.prime, shape),)
@@ -195,6 +201,7 @@ def _named(generator: np.random.Generator, shape: tuple[int, ...], drawn: Range)
     else:
         # what grows fast has no value at large numbers
         choices = [v for v in choices if abs(v) <= _FAST]
+    choices = [v for v in choices if abs(v) <= drawn.largest]
     if not choices or generator.random() >= _NAMED_SHARE:
         return None
     return np.asarray(generator.choice(np.array(choices), shape)), generator.random(shape) < generator.choice(

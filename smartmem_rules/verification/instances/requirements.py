@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.language.by_identity import ByIdentity
+from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.tensor.binding import bind
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth
@@ -18,6 +19,12 @@ from smartmem_rules.verification.instances.case import Choices
 from smartmem_rules.verification.instances.draws import Shape, divisible_extents
 from smartmem_rules.verification.instances.signature import Signature
 from smartmem_rules.verification.semantics.terms import Leaf, Term
+
+_MOST = 64
+"""The largest extent that a requirement is followed to."""
+
+Equations = list[tuple[str, ast.Expression]]
+_EQUATED: ByIdentity[ast.Operator, Equations] = ByIdentity(4096)
 
 
 @dataclass(frozen=True)
@@ -44,16 +51,36 @@ class Drawn:
             values: the extents and attributes by the names of the signature.
         """
         for extent, divisor in divisible_extents(self.signature.overload, values, self.scope):
-            multiple = divisor * self.source.choice((1, 2, 2, 3))
-            for place, (formal, operand) in enumerate(zip(self.signature.formals, self.operands, strict=True)):
-                if not isinstance(operand, Leaf) or operand.name not in self.fresh or formal.type is None:
-                    continue
-                shape = tuple(
-                    multiple if isinstance(item, ast.Name) and item.id == extent else n
-                    for item, n in zip(formal.type.shape, operand.type.shape, strict=False)
-                )
-                if len(shape) == len(operand.type.shape):
-                    self._reshape(place, operand, shape)
+            self._change(extent, divisor * self.source.choice((1, 2, 2, 3)))
+
+    def make_equal(self, values: Mapping[str, Value]) -> None:
+        """Change extents of new operands to what requirements `G == 3 * H` or `D == f(x)` say that they are.
+
+        Args:
+            values: the extents and attributes by the names of the signature.
+        """
+        known = dict(values)
+        equations = _EQUATED.get(self.signature.overload, _equated_extents)
+        for name, right in 2 * equations:  # one may stand before what it is made of
+            try:
+                wanted = evaluate(right, self.scope.with_values(**known))
+            except (DefinitionError, Unsupported):
+                continue
+            if isinstance(wanted, int) and 0 < wanted <= _MOST and known.get(name) != wanted:
+                self._change(name, wanted)
+                known[name] = wanted
+
+    def _change(self, extent: str, value: int) -> None:
+        """Give an extent of the signature a value in all new operands that have it."""
+        for place, (formal, operand) in enumerate(zip(self.signature.formals, self.operands, strict=True)):
+            if not isinstance(operand, Leaf) or operand.name not in self.fresh or formal.type is None:
+                continue
+            shape = tuple(
+                value if isinstance(item, ast.Name) and item.id == extent else n
+                for item, n in zip(formal.type.shape, operand.type.shape, strict=False)
+            )
+            if len(shape) == len(operand.type.shape):
+                self._reshape(place, operand, shape)
 
     def meet_requirements(
         self, pattern: ast.PatternOperator | None, path: str, given: dict[str, Value], most_elements: int
@@ -91,6 +118,20 @@ class Drawn:
         self.choices[f"shape:{leaf.name}"] = shape
         self.fresh[leaf.name] = Leaf(leaf.name, TensorType(leaf.type.dtype, shape), leaf.number)
         self.operands[place] = self.fresh[leaf.name]
+
+
+def _equated_extents(operator: ast.Operator) -> Equations:
+    """The extents that requirements equate with a multiple or with what a function gives."""
+    shapes = (formal.type.shape for formal in operator.inputs if formal.type is not None)
+    extents = {item.id for shape in shapes for item in shape if isinstance(item, ast.Name)}
+    found: Equations = []
+    for node in nodes(operator.requires):
+        match node:
+            case ast.Binary(operator="==", left=ast.Name(id=name), right=right) if name in extents:
+                match right:
+                    case ast.Call() | ast.Binary(operator="*", left=ast.Number(), right=ast.Name()):
+                        found.append((name, right))
+    return found
 
 
 def met_requirements(
@@ -175,8 +216,15 @@ class _Solver:
         return False
 
     def _equated(self, one: ast.Expression, other: ast.Expression, scope: Scope, targets: Mapping[str, str]) -> bool:
-        if not isinstance(one, ast.Name) or one.id not in targets:
-            return False
-        value = evaluate(other, scope)
-        self.found[targets[one.id]] = self.scope.values[targets[one.id]] = value
+        match one:
+            case ast.Name(id=name) if name in targets:
+                value = evaluate(other, scope)
+            case ast.Binary(operator="*", left=factor, right=ast.Name(id=name)) if name in targets:
+                product, divisor = evaluate(other, scope), evaluate(factor, scope)
+                if not isinstance(product, int) or not isinstance(divisor, int) or divisor <= 0 or product % divisor:
+                    return False
+                value = product // divisor
+            case _:
+                return False
+        self.found[targets[name]] = self.scope.values[targets[name]] = value
         return True

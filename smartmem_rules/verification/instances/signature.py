@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.rulebase.patterns import is_absent, run_time_arguments
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.case import NoInstance
-from smartmem_rules.verification.instances.draws import Extents, Shape, bind_extents, dtypes_of, formals_of
+from smartmem_rules.verification.instances.draws import Extents, Shape, bind_extents, divisors, dtypes_of, formals_of
 from smartmem_rules.verification.instances.roles import AXES, operator_roles
 from smartmem_rules.verification.instances.wishes import Ranks, Wishes
 from smartmem_rules.verification.semantics.terms import Leaf, Term
+
+_WHOLE = 0.6
+"""How often an extent that divides another one is all of it."""
+_FACTORS: ByIdentity[ast.Operator, list[tuple[str, str]]] = ByIdentity(4096)
 
 Operands = Mapping[int, Term | None]
 Operators = Mapping[str, Sequence[ast.Operator]]
@@ -74,7 +80,7 @@ class Signature:
             bind_extents(self.overload.outputs[0], wanted.shape, known)
         return known
 
-    def wants(self, place: int, operands: Operands, outer: Wanted | None) -> Wanted:
+    def wants(self, place: int, operands: Operands, outer: Wanted | None, source: random.Random) -> Wanted:
         """What is wanted of an operand beside those before it.
 
         Args:
@@ -83,7 +89,13 @@ class Signature:
         formal, known = self.formals[place], self.known(operands, outer)
         bound = self.bound_type(formal, operands)
         shape = self.only_shape(place, known)
+        for product, factor in _FACTORS.get(self.overload, _factors):
+            whole = known.get(product)
+            if isinstance(whole, int) and factor not in known:
+                known[factor] = whole if source.random() < _WHOLE else source.choice(divisors(whole))
         dtypes = dtypes_of(self.overload, formal) if bound is None else (bound,)
+        if outer is not None and formal.type is not None and self.overload.outputs[0].type.dtype == formal.type.dtype:
+            dtypes = tuple(d for d in dtypes if d in outer.dtypes) or dtypes
         if outer is not None and shape is None and self.gives_shape_of(formal):
             return Wanted(formal=outer.formal, known=outer.known, shape=None, rank=outer.rank, dtypes=dtypes)
         return Wanted(formal=formal, known=known, shape=shape, rank=self.rank(formal), dtypes=dtypes)
@@ -157,6 +169,21 @@ class Signature:
             if operand is not None and other.type is not None and other.type.dtype == formal.type.dtype:
                 return operand.type.dtype
         return None
+
+
+def _factors(overload: ast.Operator) -> list[tuple[str, str]]:
+    """Extents that requirements `C == CG * group` make a multiple of another one by an attribute, and the other one."""
+    attributes = {attribute.name for attribute in overload.attributes}
+    found = []
+    for part in conjuncts(*overload.requires):
+        match part:
+            case ast.Binary(
+                operator="==",
+                left=ast.Name(id=product),
+                right=ast.Binary(operator="*", left=ast.Name(id=factor), right=ast.Name(id=number)),
+            ) if number in attributes:
+                found.append((product, factor))
+    return found
 
 
 def signatures(overloads: Sequence[ast.Operator], name: str, count: int) -> list[Signature]:

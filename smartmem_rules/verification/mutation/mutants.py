@@ -26,7 +26,7 @@ from smartmem_rules.verification.judge import judge
 from smartmem_rules.verification.mutation.mutate import Mutant, mutants_of
 from smartmem_rules.verification.operators import single
 from smartmem_rules.verification.results import FAILED, VACUOUS, kind_of
-from smartmem_rules.verification.run import _alarm
+from smartmem_rules.verification.run import _alarm, is_called, rules_of, unknown_rule
 from smartmem_rules.verification.semantics.domains import Domain
 from smartmem_rules.verification.semantics.evaluate import evaluate
 from smartmem_rules.verification.semantics.expressions import expression
@@ -130,8 +130,11 @@ def measure(
 ) -> MutantReport:
     """Plant errors in the rules of some files, or in all, and verify each.
 
+    Args:
+        rule: only the rule of this name, or the rules of this family.
+
     Raises:
-        LanguageError: a file has errors.
+        LanguageError: a file has errors, or there is no such rule.
     """
     global _state
     began = time.perf_counter()
@@ -140,8 +143,10 @@ def measure(
     mutants = [
         m
         for m in mutants_of(base)
-        if (rule is None or m.name == rule) and (not own or Path(m.rule.span.file).resolve() in own)
+        if (rule is None or is_called(m.name, rule)) and (not own or Path(m.rule.span.file).resolve() in own)
     ]
+    if rule is not None and not mutants and not any(is_called(one.name, rule) for one in rules_of(base)):
+        raise unknown_rule(rule, rules_of(base))
     _state = base, mutants, seed
     fates: list[Fate] = []
     count = max(1, min(len(mutants), jobs or min(8, os.cpu_count() or 1)))

@@ -38,27 +38,62 @@ def evaluate(equations: Sequence[Equation], tensors: Mapping[str, Value], domain
     """
     known = dict(tensors)
     results: dict[str, Value] = {}
+    scans = [equation for equation in equations if equation.scan]
     with np.errstate(all="ignore"):
         for equation in equations:
-            results[equation.tensor] = known[equation.tensor] = _equation(equation, known, domain)
+            if not equation.scan:
+                results[equation.tensor] = known[equation.tensor] = _equation(equation, known, domain)
+            elif equation is scans[0]:
+                results.update(_scans(scans, known, domain))
     return results
 
 
 def _equation(equation: Equation, tensors: Mapping[str, Value], domain: Domain) -> Value:
-    if equation.type.elements > domain.largest:
-        raise TooLarge(f"{equation.type.elements} elements")
+    _refuse_large(equation, domain)
     if math.prod(equation.type.shape) == 0:
         return (np.zeros(equation.type.shape),)
     values = Points(tensors, domain).element(equation.body, equation.variables)
     return tuple(np.broadcast_to(v, equation.type.shape) for v in values)
 
 
-class Points:
-    """Evaluates at all points of some variables; each has an array axis of its own."""
+def _scans(scans: Sequence[Equation], known: dict[str, Value], domain: Domain) -> dict[str, Value]:
+    """The values of scans, which are put beside the known tensors: one step after the other, in each all in order."""
+    for equation in scans:
+        _refuse_large(equation, domain)
+        start = domain.constant(0, equation.type.dtype)  # no step reads what was not computed before it
+        known[equation.tensor] = tuple(np.broadcast_to(v, equation.type.shape).copy() for v in start)
+    for step in range(scans[0].type.shape[0]):
+        for equation in scans:
+            points = Points(known, domain, {equation.variables[0]: step})
+            values = points.element(equation.body, equation.variables)
+            known[equation.tensor] = tuple(
+                _with_step(before, step, value) for before, value in zip(known[equation.tensor], values, strict=True)
+            )
+    return {equation.tensor: known[equation.tensor] for equation in scans}
 
-    def __init__(self, tensors: Mapping[str, Value], domain: Domain) -> None:
+
+def _with_step(before: Array, step: int, value: Array) -> Array:
+    """An array with the values of one step, which may need a wider element type."""
+    after = before.astype(np.result_type(before, value))
+    after[step] = np.broadcast_to(value, (1, *before.shape[1:]))[0]
+    return after
+
+
+def _refuse_large(equation: Equation, domain: Domain) -> None:
+    if equation.type.elements > domain.largest:
+        raise TooLarge(f"{equation.type.elements} elements")
+
+
+class Points:
+    """Evaluates at all points of some variables; each has an array axis of its own.
+
+    A variable with a fixed value, the step of a scan, has an axis of extent 1.
+    """
+
+    def __init__(self, tensors: Mapping[str, Value], domain: Domain, fixed: Mapping[Var, int] | None = None) -> None:
         self.tensors = tensors
         self.domain = domain
+        self.fixed = fixed or {}
 
     def element(self, expr: Expr, axes: tuple[Var, ...], inside: Array | None = None) -> Value:
         """The expression's components; points outside of `inside` are not looked at and may read anything."""
@@ -91,7 +126,7 @@ class Points:
         self, kind: str, variables: tuple[Var, ...], body: Expr, dtype: str, axes: tuple[Var, ...], inside: Array | None
     ) -> Value:
         inner = axes + variables
-        extents = tuple(v.extent for v in inner)
+        extents = tuple(1 if v in self.fixed else v.extent for v in inner)
         if math.prod(extents) > self.domain.largest:
             raise TooLarge(f"{math.prod(extents)} points")
         wider = None if inside is None else inside.reshape(inside.shape + (1,) * (len(inner) - inside.ndim))
@@ -138,6 +173,8 @@ class Points:
         match atom:
             case Var():
                 shape = [1] * len(axes)
+                if atom in self.fixed:
+                    return np.full(shape, self.fixed[atom], np.int64)
                 shape[axes.index(atom)] = atom.extent
                 return np.arange(atom.extent, dtype=np.int64).reshape(shape)
             case Div(value=value, divisor=divisor):

@@ -15,6 +15,7 @@ import pytest
 from smartmem_rules import load, optimize
 from smartmem_rules.api import OptimizedPlan
 from smartmem_rules.graph.run_number import RUN_NUMBER
+from smartmem_rules.resources import models_path
 from smartmem_rules.runtime.plan_file import save_plan
 from tests.emit.kernel_cases import CASES
 from tests.emit.test_byte_unit import product as byte_product
@@ -95,6 +96,19 @@ def test_ranges_of_dimensions(tmp_path: Path, made: Any) -> None:
         with pytest.raises(CError, match="the plan is made for 1 to 9") as caught:
             session.run({**feeds, name: wrong})
         assert caught.value.status == 4
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("name", ["llama_tiny", "pythia_tiny"])
+def test_language_models_with_a_cache(tmp_path: Path, name: str, dtype: str) -> None:
+    batch, new, past = "batch_size", "sequence_length", "past_sequence_length"
+    seen = f"{past} + {new}"
+    ranges = {batch: (1, 2), new: (1, 8), past: (1, 32), seen: (2, 40)}
+    plan = optimize(models_path() / "cached" / f"{name}.onnx", dims=ranges, dtype=dtype)
+    runs = [(1, 1, 5), (2, 8, 1), (1, 1, 32)]
+    extents = [{batch: b, new: n, past: p, seen: n + p} for b, n, p in runs]
+    same(plan, tmp_path / "a.plan", *(plan.random_feeds(seed, dims) for seed, dims in enumerate(extents)))
 
 
 def test_outputs_whose_size_depends_on_data(tmp_path: Path) -> None:

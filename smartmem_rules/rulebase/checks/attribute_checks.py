@@ -1,0 +1,67 @@
+"""Attributes in the patterns of rules: names that operators do not have, names given twice, and words that are no
+dtypes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.fixes import Edit, advice, edit, nearest, spelling
+from smartmem_rules.tensor.expr import ALL_DTYPES
+
+_LIKE_A_DTYPE = re.compile(r"u?int\d+|b?float\d+\w*")
+
+
+def check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
+    """What is wrong with the attributes that a pattern gives one operator."""
+    known = {attribute.name for operator in overloads for attribute in operator.attributes}
+    known |= {item.name for operator in overloads for item in operator.inputs if item.constant is not None}
+    first: dict[str, s.PatternAttribute] = {}
+    for attribute in pattern.attributes:
+        place = attribute.place("name")
+        if attribute.name not in known:
+            message = f"`{pattern.operator}` has no attribute `{attribute.name}`"
+            fix = spelling(attribute.name, known, place)
+            note = None if fix else f"its attributes are {', '.join(sorted(known))}" if known else "it has none"
+            yield Diagnostic(Code.UNKNOWN_ATTRIBUTE, "error", message, place, note=note, fix=fix)
+        elif attribute.name in first:
+            message = f"the attribute `{attribute.name}` is given twice"
+            secondary = (first[attribute.name].place("name"), "it is given here already")
+            left_out = advice("leave one of them out; a guard compares values: `where t == u`")
+            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, place, secondary=secondary, fix=left_out)
+        first.setdefault(attribute.name, attribute)
+    dtypes = _dtype_attributes(overloads)
+    for attribute in pattern.attributes:
+        if attribute.name in dtypes:
+            yield from _check_dtype(attribute.value)
+
+
+def _dtype_attributes(overloads: Sequence[s.Operator]) -> set[str]:
+    """The words of which operators make the element type of a result."""
+    found: set[str] = set()
+    for operator in overloads:
+        words = {attribute.name for attribute in operator.attributes if attribute.kind == "string"}
+        variables = {variable.name for variable in operator.dtypes}
+        for let in operator.lets:
+            if let.name in variables:
+                found |= {node.id for node in nodes(let.value) if isinstance(node, s.Name)} & words
+    return found
+
+
+def _check_dtype(value: s.Expression) -> Iterator[Diagnostic]:
+    """A text that is the name of no dtype, or the name of one without quotes."""
+    match value:
+        case s.Text(value=word) if word not in ALL_DTYPES:
+            fix = spelling(word, ALL_DTYPES, value.span, '"{}"')
+            yield Diagnostic(Code.UNKNOWN_DTYPE, "error", f'there is no dtype "{word}"', value.span, fix=fix)
+        case s.Name(id=word) if word in ALL_DTYPES or _LIKE_A_DTYPE.fullmatch(word):
+            message = f"a dtype is a text, which stands in quotes; `{word}` is a name, which any dtype may have"
+            near = nearest(word, ALL_DTYPES) or "float32"
+            fix = edit(f'write `"{near}"`', Edit(value.span, f'"{near}"', word))
+            yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, value.span, fix=fix)
+        case _:
+            pass
