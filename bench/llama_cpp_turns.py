@@ -111,9 +111,11 @@ class Peer:
         return moments
 
 
-@llama_cpp.llama_log_callback
-def _SILENT(level: int, text: bytes, data: ctypes.c_void_p) -> None:
+def _silent(level: int, text: bytes, data: ctypes.c_void_p) -> None:
     del level, text, data
+
+
+_SILENT = llama_cpp.llama_log_callback(_silent)
 
 
 def our_turn(generator: smartmem_rules.Generator, prompt: list[int], tokens: int) -> list[float]:
