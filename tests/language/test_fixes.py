@@ -28,6 +28,8 @@ ADVICE = {
         Code.UNKNOWN_RELAXATION,
         Code.UPPER_CASE_VARIABLE,
         Code.COMPUTED_ON_LEFT,
+        Code.DUPLICATE_NAME,
+        Code.BARE_LEFT_SIDE,
     ),
 }
 

@@ -7,13 +7,13 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.runtime.test_ptx_target import PTX
 
 from smartmem_rules.plan.ptx_target import IS_SET, target_option
 from smartmem_rules.runtime.plan_file import save_plan
 from smartmem_rules.runtime.programs.ptx_target import TargetError, with_target
 from tests.runtime.c.library import DEFINITIONS, SOURCES, compiler, run, sanitized
 from tests.runtime.plans import change_source, make_plan
+from tests.runtime.programs.test_ptx_target import PTX
 
 
 @pytest.fixture(scope="module")
