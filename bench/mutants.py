@@ -39,6 +39,8 @@ def main() -> None:
         seen[mutant.name, mutant.change] += 1
         mutants.append((mutant, (mutant.name, mutant.change, seen[mutant.name, mutant.change])))
     random.Random(given.seed).shuffle(mutants)  # so that those of any beginning are a fair sample
+    # weakened guards last: most say only where a rule pays, and all instances are tried before that is known
+    mutants.sort(key=lambda one: one[0].targeted is not None)
     with given.kept.open("a", encoding="utf-8") as file:
         for mutant, key in mutants:
             fate = known.get(key)
