@@ -42,8 +42,8 @@ class Counts:
     """Elements behind quantizers of one operator: how many there are, and how many differ."""
 
     elements: int = 0
-    differ: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    steps: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    differ: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    steps: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
 
     def add(self, arrays: dict[str, Array]) -> None:
         """One tensor by all systems."""
@@ -132,7 +132,8 @@ def _quantized(node: onnx.NodeProto, operands: list[Array | None]) -> Array:
     limits = np.iinfo(zero.dtype)
     if scale.size != 1:
         raise SystemExit(f"{node.name} has more than one scale")
-    return np.clip(np.rint(x.astype(np.float64) / float(scale)) + int(zero), limits.min, limits.max).astype(zero.dtype)
+    rounded: Array = np.rint(x.astype(np.float64) / float(scale)) + int(zero)
+    return rounded.clip(limits.min, limits.max).astype(zero.dtype)
 
 
 def _dequantized(node: onnx.NodeProto, operands: list[Array | None]) -> Array:
@@ -140,7 +141,8 @@ def _dequantized(node: onnx.NodeProto, operands: list[Array | None]) -> Array:
     if scale.size > 1:
         axis = next((one.i for one in node.attribute if one.name == "axis"), 1)
         scale, zero = (_along(one, x.ndim, axis) for one in (scale, zero))
-    return (x.astype(np.float64) - zero.astype(np.float64)) * scale.astype(np.float64)
+    found: Array = (x.astype(np.float64) - zero.astype(np.float64)) * scale.astype(np.float64)
+    return found
 
 
 def _along(values: Array, rank: int, axis: int) -> Array:
