@@ -26,7 +26,7 @@ from smartmem_rules.runtime.devices import Device
 from tests.plan.models import model
 from tests.plan.running import Mode, prepare, run
 
-pytestmark = pytest.mark.sampled(10)
+pytestmark = pytest.mark.sampled(20)
 
 TILES = (
     GroupTile(rows=64, columns=64, step=32, slices=2, warp_rows=32, warp_columns=32, buffers=3),
