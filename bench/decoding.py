@@ -112,12 +112,8 @@ def our_turn(generator: smartmem_rules.Generator, prompt: list[int], tokens: int
 def row(name: str, bits: int, given: argparse.Namespace, folder: Path) -> list[str]:
     """The figures of a model."""
     path = folder / f"{name}_{bits}.onnx"
-    model = decoder(SHAPES[name])
-    if bits < 32:
-        model = smartmem_rules.quantize(model, weights=f"int{bits}", block=BLOCK)
-    large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) > 1_800_000_000
-    onnx.save(model, str(path), save_as_external_data=large, location=f"{path.name}.data" if large else None)
-    del model
+    if not path.exists():
+        write(name, bits, path)
     peak = peak_of(path, given)
     generator = smartmem_rules.Generator(path, bound=given.bound, cache=given.cache)
     generator.prepare()
@@ -146,6 +142,15 @@ def row(name: str, bits: int, given: argparse.Namespace, folder: Path) -> list[s
         f"{peak:.0f}",
         f"{alike} of {given.tokens}",
     ]
+
+
+def write(name: str, bits: int, path: Path) -> None:
+    """The model as a file."""
+    model = decoder(SHAPES[name])
+    if bits < 32:
+        model = smartmem_rules.quantize(model, weights=f"int{bits}", block=BLOCK)
+    large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) > 1_800_000_000
+    onnx.save(model, str(path), save_as_external_data=large, location=f"{path.name}.data" if large else None)
 
 
 def peak_of(path: Path, given: argparse.Namespace) -> float:
@@ -181,15 +186,18 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2, help="of ONNX Runtime; ours are those of the device")
     parser.add_argument("--cache", default="model", help="our type of cache: model or int8")
     parser.add_argument("--memory", type=Path, help="print the peak of a process that generates with this model")
+    parser.add_argument("--folder", type=Path, help="where models and plans are kept for the next call")
     given = parser.parse_args()
     if given.memory is not None:
         print(peak_here(given.memory, given.bound, given.cache))
         return 0
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["SMARTMEM_PLANS"] = str(Path(folder) / "plans")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        os.environ["SMARTMEM_PLANS"] = str(folder / "plans")
         for name in given.models:
-            rows += [row(name, bits, given, Path(folder)) for bits in given.bits]
+            rows += [row(name, bits, given, folder) for bits in given.bits]
     head = (
         "model | bits | tokens/s | ORT | times | prefill, ms | ORT | times | weights and cache, MiB | peak, MiB | alike"
     )

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import copy
+import functools
 import json
+import math
 import os
 import statistics
 import sys
@@ -25,11 +27,12 @@ from typing import Any
 
 from markdown_tables import markdown, replace_table
 from torch_model_list import Example, example, names
+from turns import in_turns
 
 FACTOR = 16
 ROUNDING = 2.0**-23
-ROUNDS = 15
-HEADER = "model | right | operators left to PyTorch | error, ours | error, eager | ours ms | Inductor ms | eager ms"
+TURNS, RUNS = 5, 7
+HEADER = "model | right | left to PyTorch | error, ours | error, eager | ours ms | Inductor ms | eager ms | over ours"
 
 
 def main() -> int:
@@ -109,15 +112,10 @@ def times(one: Example, ours: Callable[..., Any]) -> dict[str, Any]:
     start = time.perf_counter()
     inductor(*given, **one.named)
     compiled = time.perf_counter() - start
-    runs: dict[str, list[float]] = {"ours": [], "inductor": [], "eager": []}
-    for number in range(ROUNDS + 2):
-        for key, run in (("ours", ours), ("inductor", inductor), ("eager", one.module)):
-            start = time.perf_counter()
-            run(*given, **one.named)
-            if number >= 2:
-                runs[key].append((time.perf_counter() - start) * 1e3)
-    medians = {f"{key}_ms": statistics.median(values) for key, values in runs.items()}
-    return {**medians, "inductor_compile_s": compiled}
+    calls = {"ours": ours, "inductor": inductor, "eager": one.module}
+    systems = {name: functools.partial(call, *given, **one.named) for name, call in calls.items()}
+    medians = {f"{name}_ms": statistics.median(s) * 1e3 for name, s in in_turns(systems, TURNS, RUNS).items()}
+    return {**medians, "inductor_compile_s": compiled, "timed_load": os.getloadavg()[0]}
 
 
 def tensors(output: Any) -> list[Any]:
@@ -148,13 +146,33 @@ def table(found: dict[str, Any]) -> str:
     rows = []
     for name, one in found.items():
         if "error" in one:
-            rows.append([name, f"refused: {one['error']}", *[""] * 6])
+            rows.append([name, f"refused: {one['error']}", *[""] * 7])
             continue
         left = sum(text.count(" at ") for text in one["left"])
-        timed = [f"{one[f'{key}_ms']:.1f}" if f"{key}_ms" in one else "" for key in ("ours", "inductor", "eager")]
+        timed = [f"{one[f'{key}_ms']:.2f}" if f"{key}_ms" in one else "" for key in ("ours", "inductor", "eager")]
         errors = [f"{one['ours_error']:.1e}", f"{one['eager_error']:.1e}"]
-        rows.append([name, "yes" if one["right"] else "**no**", str(left or ""), *errors, *timed])
-    return markdown(HEADER, rows)
+        ratio = f"{one['inductor_ms'] / one['ours_ms']:.2f}" if "ours_ms" in one else ""
+        rows.append([name, "yes" if one["right"] else "**no**", str(left or ""), *errors, *timed, ratio])
+    return f"{markdown(HEADER, rows)}\n\n{summary(found)}"
+
+
+def summary(found: dict[str, Any]) -> str:
+    """How many models are right, and the geometric means of Inductor's and eager times over ours."""
+    right = sum(bool(one.get("right")) for one in found.values())
+    timed = [one for one in found.values() if "ours_ms" in one]
+    text = f"{right} of {len(found)} models are right."
+    if not timed:
+        return text
+    inductor, eager = (mean([one[f"{peer}_ms"] / one["ours_ms"] for one in timed]) for peer in ("inductor", "eager"))
+    return (
+        f"{text} Geometric mean over the {len(timed)} that were timed:\n"
+        f"Inductor takes {inductor:.2f} times as long, eager execution {eager:.2f} times."
+    )
+
+
+def mean(ratios: list[float]) -> float:
+    """The geometric mean."""
+    return math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
 
 
 if __name__ == "__main__":

@@ -75,7 +75,8 @@ class _Check:
         if not isinstance(value, str):
             self.fault(f"{where} has a name that is not UTF-8: {value[:40]!r}")
             return False
-        self._limits.check("name_length", len(value), f"a name of {where}")
+        if len(value) > self._limits.name_length:
+            self._limits.check("name_length", len(value), f"a name of {where}")
         return True
 
     def graph(self, graph: onnx.GraphProto) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import pickle
 import re
 import shutil
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -90,7 +92,40 @@ def write_pickle(key: str, value: Any) -> None:
         if place.is_dir() and len(list(place.glob("*.pickle"))) > _MOST_FILES:
             for old in place.glob("*.pickle"):
                 old.unlink(missing_ok=True)
-        _write(place / f"{key}.pickle", pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
+        content = io.BytesIO()
+        _Pickler(content).dump(value)
+        _write(place / f"{key}.pickle", content.getvalue())
+
+
+class _Pickler(pickle.Pickler):
+    """Writes immutable records as calls of their classes.
+
+    These are read in two thirds of the time that `dataclasses` takes to restore a state: the rules are 50,000 records,
+    and each process reads them.
+    """
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._names: dict[type, tuple[str, ...] | None] = {}
+
+    def reducer_override(self, value: Any) -> Any:
+        """How to write a value; NotImplemented leaves it to `pickle`."""
+        kind = type(value)
+        if kind not in self._names:
+            self._names[kind] = _constructed_from(kind)
+        names = self._names[kind]
+        if names is None:
+            return NotImplemented
+        return kind, tuple(getattr(value, name) for name in names)
+
+
+def _constructed_from(kind: type) -> tuple[str, ...] | None:
+    """The fields of which a record is all made, in the order in which its class takes them; None for other types."""
+    if not is_dataclass(kind) or hasattr(kind, "__post_init__") or "__slots__" not in vars(kind):
+        return None
+    own = fields(kind)
+    frozen = kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return tuple(one.name for one in own) if frozen and all(one.init and not one.kw_only for one in own) else None
 
 
 class Findings:

@@ -28,7 +28,6 @@ from smartmem_rules.language.parsing.parser import parse_file
 from smartmem_rules.language.parsing.source import read_source
 from smartmem_rules.language.schema import typed
 from smartmem_rules.resources import rules_path
-from smartmem_rules.rulebase.checks.checker import check
 from smartmem_rules.rulebase.identity import Identities
 
 TAG = "tag:"
@@ -121,6 +120,8 @@ def _with_files(shipped: Sequence[Path], extra: Iterable[str | Path]) -> RuleBas
 
 
 def _checked(built_in: Sequence[s.Module], user: Sequence[s.Module], right: Collection[str] = ()) -> RuleBase:
+    from smartmem_rules.rulebase.checks.checker import check  # start-up time
+
     own = {module.span.file for module in user}
     errors = [one for one in check([*built_in, *user], deep=own, right=right) if one.severity == "error"]
     if errors:

@@ -21,6 +21,11 @@ UNKNOWN_EXTENT = 1 << 40
 NOTHING: frozenset[str] = frozenset()
 
 
+def without_hash(record: object) -> dict[str, object]:
+    """What another process may know of a record: hashes of texts differ between processes."""
+    return {name: value for name, value in vars(record).items() if name not in ("_hash", "variables")}
+
+
 @dataclass(frozen=True)
 class Var:
     """A loop variable that runs over [0, extent)."""
@@ -30,11 +35,21 @@ class Var:
 
     size = 1
 
+    @lazy
+    def _hash(self) -> int:
+        return hash((self.name, self.extent))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> object:
+        return without_hash(self)
+
     @property
     def interval(self) -> tuple[int, int]:
         return 0, self.extent - 1
 
-    @property
+    @lazy
     def variables(self) -> frozenset[Var]:
         return frozenset((self,))
 
@@ -61,6 +76,16 @@ class _Division:
     value: Index
     divisor: int
 
+    @lazy
+    def _hash(self) -> int:
+        return hash((self.value, self.divisor))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> object:
+        return without_hash(self)
+
     @property
     def size(self) -> int:
         return 1 + self.value.size
@@ -82,6 +107,8 @@ class _Division:
 class Div(_Division):
     """floor(value / divisor), divisor > 1."""
 
+    __hash__ = _Division.__hash__
+
     @lazy
     def interval(self) -> tuple[int, int]:
         low, high = self.value.interval
@@ -98,6 +125,8 @@ class Div(_Division):
 @dataclass(frozen=True)
 class Mod(_Division):
     """value mod divisor, never negative."""
+
+    __hash__ = _Division.__hash__
 
     @property
     def interval(self) -> tuple[int, int]:

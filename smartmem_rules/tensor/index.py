@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var
+from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var, without_hash
 from smartmem_rules.tensor.division import gcd, split_multiple
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.lazy import lazy
@@ -33,6 +33,9 @@ class Index:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __getstate__(self) -> object:
+        return without_hash(self)
 
     @lazy
     def size(self) -> int:

@@ -15,7 +15,7 @@ from smartmem_rules.tensor.ranges import several
 
 def substitute(index: Index, values: Mapping[Var, Index]) -> Index:
     """The index with variables replaced; the result is normalised again."""
-    if not values or index.variables.isdisjoint(values):
+    if not values or values.keys().isdisjoint(index.variables):
         return index
     linear = _linear(index, values)
     if linear is not None:

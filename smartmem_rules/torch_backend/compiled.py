@@ -12,7 +12,7 @@ import torch
 
 from smartmem_rules.logs import logger
 from smartmem_rules.torch_backend.binding import BoundGraph, bind, evaluated
-from smartmem_rules.torch_backend.constants import Constants, state_of
+from smartmem_rules.torch_backend.constants import Constants, states_of
 from smartmem_rules.torch_backend.errors import LeftToEagerWarning, RefusedError
 from smartmem_rules.torch_backend.options import TorchOptions
 from smartmem_rules.torch_backend.parts import Left, MixedGraph
@@ -121,14 +121,12 @@ class CompiledGraph:
         self._constants -= {place for place, count in self._changes.items() if count >= _REPLANS}
 
     def _key(self, inputs: Sequence[Any]) -> object:
-        return tuple(
-            state_of(value)
-            if place in self._constants
-            else (value.dtype, tuple(value.shape), value.stride())
-            if isinstance(value, torch.Tensor)
-            else value
+        others = tuple(
+            (value.dtype, value.shape, value.stride()) if isinstance(value, torch.Tensor) else value
             for place, value in enumerate(inputs)
+            if place not in self._constants
         )
+        return others, states_of([inputs[place] for place in self._constants])
 
 
 def _warn(left: Sequence[Left]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,9 +17,21 @@ _SAMPLES = 16
 without a trace, and what writes to them changes nearly always more than a few."""
 
 
+_version = operator.attrgetter("_version")
+
+
 def state_of(tensor: Any) -> tuple[int, int]:
     """Where a tensor lies and how often it was written; a tensor of inference mode is not counted."""
     return tensor.data_ptr(), -1 if torch.is_inference(tensor) else tensor._version
+
+
+def states_of(tensors: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """`state_of` each, as addresses and versions: every run asks, and models have hundreds of parameters."""
+    try:
+        versions = tuple(map(_version, tensors))
+    except RuntimeError:  # a tensor of inference mode is among them
+        versions = tuple(state_of(tensor)[1] for tensor in tensors)
+    return tuple(map(torch.Tensor.data_ptr, tensors)), versions
 
 
 class Constants:
@@ -30,11 +43,15 @@ class Constants:
         """
         self.tensors = {place: tensor.detach() for place, tensor in tensors.items()}
         self._states = {place: state_of(tensor) for place, tensor in tensors.items()}
-        self._samples = [(view, view.tobytes()) for view in map(_sampled, map(as_array, self.tensors.values()))]
+        self._views = [_sampled(as_array(tensor)) for tensor in self.tensors.values()]
+        self._samples = self._sample()
 
     def are_unchanged(self) -> bool:
         """Whether a sample of the elements is what it was."""
-        return all(view.tobytes() == before for view, before in self._samples)
+        return self._sample() == self._samples
+
+    def _sample(self) -> list[bytes]:
+        return list(map(np.ndarray.tobytes, self._views))
 
     def rewritten(self, inputs: Sequence[Any]) -> set[int]:
         """The places at which inputs lie in the memory of these parameters, but were written since."""

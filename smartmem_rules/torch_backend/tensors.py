@@ -14,11 +14,10 @@ from smartmem_rules.torch_backend.errors import RefusedError
 
 def as_array(tensor: Any) -> Array:
     """A CPU tensor as an array of the same memory; a lazily conjugated or negated one is computed first."""
-    plain = tensor.detach().resolve_conj().resolve_neg()
-    if plain.dtype == torch.bfloat16:
-        bits: Array = plain.view(torch.int16).numpy()
+    if tensor.dtype == torch.bfloat16:
+        bits: Array = tensor.detach().resolve_neg().view(torch.int16).numpy()
         return bits.view(ml_dtypes.bfloat16)
-    found: Array = plain.numpy()
+    found: Array = tensor.numpy(force=True)
     return found
 
 

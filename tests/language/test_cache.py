@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,40 @@ def test_a_parsed_file_comes_from_the_cache(kept: Path, tmp_path: Path) -> None:
     assert parse_file(path).items[0].span == first.items[0].span
     found.write_bytes(b"damaged")
     assert parse_file(path) == first
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    value: int
+    inner: object = field(compare=False, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    value: int
+    twice: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "twice", 2 * self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    value: int
+
+
+@dataclass(slots=True)
+class Changeable:
+    value: int
+
+
+def test_records_come_back_whole(kept: Path) -> None:
+    shared = Plain(1)
+    value = [Plain(2, shared), shared, Checked(3), Named(value=4), Changeable(5)]
+    cache.write_pickle("records", value)
+    found = cache.read_pickle("records")
+    assert repr(found) == repr(value)
+    assert found[0].inner is found[1]
 
 
 def test_findings_are_kept(kept: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 import random
 
 import pytest
@@ -238,3 +239,15 @@ def test_an_arithmetic_table_is_no_table() -> None:
     axis = Var("a", 4)
     assert lookup((3, 5, 7, 9), variable(axis)) == variable(axis) * 2 + 3
     assert isinstance(lookup((3, 5, 8, 9), variable(axis)).terms[0][0], Lookup)
+
+
+def test_a_copy_for_another_process_has_no_hash_of_this_one() -> None:
+    i = Var("i", 8)
+    index = add(div(variable(i), 2), mod(variable(i), 2))
+    for one in (i, *(atom for atom, _ in index.terms), index):
+        hash(one)
+        copied = pickle.loads(pickle.dumps(one))
+        assert "_hash" in vars(one)
+        assert "_hash" not in vars(copied)
+        assert copied == one
+        assert hash(copied) == hash(one)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.plan.fusion.equations.program import Definition
-from smartmem_rules.tensor.expr import Expr, Read, children, walk
 
 _LEVELS_OF_GATHERS = 15
 """An index that is read at an index takes the recursion of so many nested operations, most of it where C is parsed."""
@@ -39,21 +38,22 @@ class Nesting:
         return Nesting(self.depth + inner.depth, self.terms * inner.terms)
 
 
+_READ = Nesting(0, 1)
+"""The size of a read of a tensor that is stored."""
+
+
 def nesting_after(definition: Definition, nestings: Mapping[str, Nesting]) -> Nesting:
     """The size of a definition's expression, given those of tensors that are written into it.
 
     What a reduction gives is computed once for all that read it: it is written as one term.
     """
-    body = definition.equation.body
-    depth, terms = 0, 0
-    for node in walk(body):
-        if not isinstance(node, Read):
-            terms += 1
-            continue
-        inner, atoms = nestings.get(node.tensor, Nesting(0, 1)), _gathered(node)
+    outline = definition.outline
+    depth, terms = 0, outline.terms
+    for tensor, atoms in outline.reads:
+        inner = nestings.get(tensor, _READ)
         depth = max(depth, inner.depth + _LEVELS_OF_GATHERS * atoms)
         terms += inner.terms * max(1, atoms)
-    return Nesting(1 + _levels(body) + depth, terms)
+    return Nesting(1 + outline.levels + depth, terms)
 
 
 def nesting_for_readers(definition: Definition, own: Nesting) -> Nesting:
@@ -70,12 +70,3 @@ def nesting_of(members: Iterable[Definition]) -> Nesting:
         depth, terms = max(depth, own.depth), max(terms, own.terms)
         found[member.tensor] = nesting_for_readers(member, own)
     return Nesting(depth, terms)
-
-
-def _gathered(read: Read) -> int:
-    """The atoms of the indices of a read that are read themselves."""
-    return sum(index.size for index in read.indices if index.gathered)
-
-
-def _levels(expr: Expr) -> int:
-    return 1 + max((_levels(child) for child in children(expr)), default=0)

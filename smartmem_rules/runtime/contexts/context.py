@@ -103,6 +103,7 @@ class ExecutionContext:
         self._copying: list[Any] = []
         self._run_memory = built.memory.for_runs(self.queue)
         self._memory = self._run_memory.tensors
+        self._shared = self._run_memory.shared
         self._made = self.launches = [
             self._launch(built, launch.name, source)
             for launch, source in zip(built.plan.launches, built.sources, strict=True)
@@ -138,8 +139,9 @@ class ExecutionContext:
         # int64 and half outputs are converted into these on every run
         self._staging = {name: self._host_array(name) for name in self.plan.outputs if name not in self._outside}
         # a device with memory of its own copies at full speed, and beside the host's work, from pinned memory only
-        pinned = [] if self.device.host_memory else [name for name in self.plan.inputs if name not in self._outside]
-        self._feeding = {name: self._host_array(name) for name in pinned}
+        fed = [name for name in self.plan.inputs if name not in self._outside]
+        fed = [name for name in fed if name in self._shared or not self.device.host_memory]
+        self._feeding = {name: self._host_array(name) for name in fed}
 
     def bind(self, memory: Mapping[str, Any]) -> None:
         """Give tensors that lie outside of the plan's own memory theirs, for the runs that follow.
@@ -166,9 +168,12 @@ class ExecutionContext:
             if not array.size:
                 continue
             pinned = self._feeding.get(name)
+            if pinned is not None and name in self._shared:
+                np.copyto(pinned, array, casting="unsafe")
+                continue
             if pinned is None:
                 host = np.ascontiguousarray(array).astype(self._host_dtype(name), copy=False)
-                cl.enqueue_copy(self.queue, self._memory[name], host, is_blocking=True)
+                self._copying.append(cl.enqueue_copy(self.queue, self._memory[name], host, is_blocking=False))
                 continue
             if array.dtype == pinned.dtype and self._pinned.hold(array):
                 pinned = array
@@ -239,6 +244,11 @@ class ExecutionContext:
 
         shape, dtype = shape_at(self.plan.tensors[name].type.shape, self._values), self._host_dtype(name)
         size = math.prod(shape) * dtype.itemsize
+        if name in self._shared:
+            whole = self._shared[name].array
+            if name in self._noted:
+                self._copies[name] = whole[: with_notes(size)]
+            return whole[:size].view(dtype).reshape(shape)
         if name in self._noted:
             copy = self._copies[name] = self._reachable((with_notes(size),), np.dtype(np.uint8))
             return copy[:size].view(dtype).reshape(shape)
@@ -298,7 +308,7 @@ class ExecutionContext:
         """
         import pyopencl as cl
 
-        read = [name for name, host in self._staging.items() if host.size]
+        read = [name for name, host in self._staging.items() if host.size and name not in self._shared]
         for name in read:
             # the last read waits for what was enqueued before; waiting after it took 10 us longer on an H100
             copied_to, last = self._copies.get(name, self._staging[name]), name == read[-1]

@@ -15,6 +15,7 @@ from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import ALIGNMENT, buffer_dtype, memory_shape, stored_bytes
 from smartmem_rules.runtime.contexts.alike import Content, LikeConstants, content_of
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
+from smartmem_rules.runtime.contexts.shared import SharedMemory, shared_memory, shares_memory
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.mapped_pages import forget_pages
 from smartmem_rules.runtime.plan_file import SLACK
@@ -33,11 +34,13 @@ class RunMemory:
         tensors: the memory object of each tensor of the plan, by name; intermediates may share them.
         slots: the pieces that intermediates share.
         pieces: the memory object of each of them.
+        shared: the inputs and outputs that the host reads and writes where the device does.
     """
 
     tensors: dict[str, Any]
     slots: list[Slot]
     pieces: list[Any]
+    shared: dict[str, SharedMemory]
 
 
 class PlanMemory:
@@ -110,6 +113,8 @@ class PlanMemory:
             pieces = [self._slot(slot) for slot in slots]
             parted = {place.slot for place in placement.values() if place.offset}
             tensors = dict(self.shared)
+            shared = {tensor.name: self._with_host(tensor) for tensor in own if self._is_moved(tensor)}
+            tensors |= {name: memory.buffer for name, memory in shared.items()}
             for tensor in self.plan.tensors.values():
                 if tensor.name in placement:
                     place = placement[tensor.name]
@@ -117,10 +122,18 @@ class PlanMemory:
                     if place.slot in parted:
                         memory = self._part(memory, place.offset, tensor)
                     tensors[tensor.name] = memory
-                elif tensor.name not in elsewhere:
+                elif tensor.name not in elsewhere and tensor.name not in shared:
                     tensors[tensor.name] = self._own(tensor, queue)
             queue.finish()
-        return RunMemory(tensors=tensors, slots=slots, pieces=pieces)
+        return RunMemory(tensors=tensors, slots=slots, pieces=pieces, shared=shared)
+
+    def _is_moved(self, tensor: Stored) -> bool:
+        """Whether runs move a tensor between the host and a device that could use it where it is."""
+        moved = tensor.name in self.plan.inputs or tensor.name in self.plan.outputs
+        return moved and tensor.role != "constant" and tensor.layout.memory == "buffer" and shares_memory(self.device)
+
+    def _with_host(self, tensor: Stored) -> SharedMemory:
+        return shared_memory(self._context, stored_bytes(tensor) + SLACK)
 
     def _pieces(self) -> tuple[list[Slot], Mapping[str, Place]]:
         """The pieces of memory that intermediates share, and where each lies; none in parts where the driver fails."""

@@ -29,7 +29,7 @@ _NAMED_WEIGHT = 60
 """Of an element type that a guard names."""
 _PROBES = 4
 _CORNERS = 4
-_WORDS = 120
+_WORDS = 80
 """Instances in all that are drawn for the sake of words."""
 SIBLINGS = 0.3
 """The share of instances beside which those are tried that count an axis otherwise, or that have one more."""

@@ -34,6 +34,13 @@ LARGE = 100.0
 REAL = (0.0, 0.0, 1.0, -1.0, 2.0, -2.0, 2.5, -3.0, 0.5, 3.0)
 """What a rule that is meant over the real numbers is tried with: where one side is undefined, the other is too."""
 _EXTREME_SHARE = 0.45
+_SATURATING_SHARE = 0.3
+"""Of the draws of integers of 8 and 16 bits beside floats in which some are the least and the greatest ones: operators
+of quantized models saturate."""
+_REACHES = (9, 9, 2, 1)
+"""Of small integers: short ones stay inside of the tensors that they index."""
+_SAME_SHARE = 0.2
+"""Of the draws in which one tensor of integers is another one, or lies beside it: comparisons are decided there."""
 _LARGEST_NAMED = 1e9
 _LARGEST_HALF = float(np.finfo(np.float16).max)
 _FEW_SHARE = 0.4
@@ -75,7 +82,30 @@ def draw_values(case: Case, domain: Domain, source: random.Random, drawn: Range 
     found = leaves(case.left)
     # what becomes a float on the way is no larger than floats are exact
     whole = all(leaf.type.dtype not in FLOATS for leaf in found.values())
-    return {name: _draw(leaf, case, domain, generator, positive, drawn, whole) for name, leaf in found.items()}
+    values = {name: _draw(leaf, case, domain, generator, positive, drawn, whole) for name, leaf in found.items()}
+    _make_neighbours(values, case, generator)
+    return values
+
+
+def _make_neighbours(values: dict[str, Value], case: Case, generator: np.random.Generator) -> None:
+    """Make one tensor of integers another one now and then, some of its elements one less or one more."""
+    if generator.random() >= _SAME_SHARE:
+        return
+    free = {
+        name: leaf.type
+        for name, leaf in leaves(case.left).items()
+        if leaf.type.dtype not in (*FLOATS, *NARROW_FLOATS, "bool")
+        and name not in case.uniform
+        and name not in case.elements
+    }
+    pairs = [(one, other) for one in free for other in free if one < other and free[one] == free[other]]
+    if not pairs:
+        return
+    one, other = pairs[generator.integers(len(pairs))]
+    (least, greatest), array = limits_of(free[one].dtype), np.asarray(values[one][0])
+    steps = generator.choice((0, 0, 1, -1), array.shape).astype(array.dtype)
+    inside = (array > least) & (array < greatest)
+    values[other] = (np.where(inside, array + steps, array).astype(array.dtype),)
 
 
 def _draw(
@@ -136,7 +166,8 @@ def _in_dtype(number: float, dtype: str) -> float | int | bool:
 def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str, drawn: Range, extreme: bool) -> Array:
     """Small numbers, now and then those at which arithmetic wraps, or that the rule names."""
     (least, greatest), kind = limits_of(dtype), compute_dtype(dtype)
-    values = np.asarray(generator.integers(max(-9, least), min(9, greatest) + 1, shape).astype(kind))
+    reach = int(generator.choice(_REACHES))
+    values = np.asarray(generator.integers(max(-reach, least), min(reach, greatest + 1), shape).astype(kind))
     if drawn.converted:
         # more bits than a float of 24 has, and few enough for what a conversion back can hold
         bits = generator.integers(1, min(30, (greatest - least).bit_length() - 1) + 1, shape)
@@ -144,7 +175,8 @@ def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str
         signs = generator.choice((1, -1) if least < 0 else (1, 1), shape)
         return np.asarray(np.where(generator.random(shape) < 0.8, (wide * signs).astype(kind), values))
     chance = generator.random()
-    if extreme and chance < drawn.extreme_share:
+    narrow = greatest - least < 2**16 and chance < _SATURATING_SHARE
+    if narrow or (extreme and chance < drawn.extreme_share):
         chosen = generator.choice(np.array(_remarkable(least, greatest), kind), shape)
         if chance < drawn.extreme_share / 3:
             chosen = generator.integers(least, greatest, shape, dtype=kind, endpoint=True)

@@ -168,8 +168,12 @@ def _start(state: tuple[RuleBase, list[Mutant], int]) -> None:
 def _judge_one(place: int) -> Fate:
     assert _state is not None
     base, mutants, seed = _state
+    return judge_mutant(mutants[place], base, seed)
+
+
+def judge_mutant(mutant: Mutant, base: RuleBase, seed: int) -> Fate:
+    """What becomes of one mutant within its seconds."""
     began = time.process_time()
-    mutant = mutants[place]
     try:
         with _alarm(3 * SECONDS):
             outcome, reason = fate_of(mutant, base, seed)

@@ -55,6 +55,24 @@ class TableOutcome:
     untested: list[str] = field(default_factory=list)
 
 
+class _Luck:
+    """How often each operator was the first or the second of a pair: those that seldom are, are chosen less often."""
+
+    def __init__(self) -> None:
+        self.tries: dict[tuple[str, int], list[int]] = {}
+
+    def choice(self, role: str, operators: Sequence[ast.Operator], source: random.Random) -> ast.Operator:
+        """One of some operators."""
+        counts = [self.tries.get((role, id(one)), [0, 0]) for one in operators]
+        return source.choices(operators, [(1 + found) / (1 + tried) for tried, found in counts])[0]
+
+    def note(self, role: str, operator: ast.Operator, found: bool) -> None:
+        """Whether a pair with an operator was found."""
+        counts = self.tries.setdefault((role, id(operator)), [0, 0])
+        counts[0] += 1
+        counts[1] += found
+
+
 def test_table(table: ast.Table, instances: Instances, seed: int, budget: Budget) -> TableOutcome:
     """Check every cell of a table, and the cells that fuse or eliminate on generated pairs."""
     outcome = TableOutcome()
@@ -70,11 +88,13 @@ def test_table(table: ast.Table, instances: Instances, seed: int, budget: Budget
             )
             return outcome
     operators = _by_class(instances, by_layout, seed)
+    luck = _Luck()
     budget.started = time.process_time()
     for number, ((first, second), words) in enumerate(table.cells.items()):
         if words[0] in ("keep", "break"):
             continue
-        for case in _pairs(operators.get(first, []), operators.get(second, []), instances, seed + number, outcome):
+        ones, others = operators.get(first, []), operators.get(second, [])
+        for case in _pairs(ones, others, instances, seed + number, outcome, luck):
             if budget.spent:
                 break
             if _classes(case, by_layout) != (first, second):
@@ -168,12 +188,14 @@ def _pairs(
     instances: Instances,
     seed: int,
     outcome: TableOutcome,
+    luck: _Luck,
 ) -> Iterator[Case]:
     source = random.Random(seed)
     if not firsts or not seconds:
         return
     for _ in range(6 * PAIRS_PER_CELL):
-        first, second = source.choice(firsts), source.choice(seconds)
+        first, second = luck.choice("first", firsts, source), luck.choice("second", seconds, source)
+        found = False
         span = first.span
         inner = [ast.PatternVariable(span, f"a{n}") for n in names_of(run_time_formals(first))]
         others = [ast.PatternVariable(span, f"b{n}") for n in names_of(run_time_formals(second))]
@@ -184,7 +206,10 @@ def _pairs(
         for case in search.cases(2):
             outcome.generated += 1
             if case is not None and case.left.type.dtype == "float32":
+                found = True
                 yield case
+        luck.note("first", first, found)
+        luck.note("second", second, found)
 
 
 def _compare(case: Case, words: Sequence[str]) -> str | None:

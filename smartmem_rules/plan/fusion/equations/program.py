@@ -10,6 +10,7 @@ import numpy as np
 
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.plan.fusion.equations.compared import compared_tensors
+from smartmem_rules.plan.fusion.equations.outline import Outline, outline_of
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
 from smartmem_rules.tensor.expr import (
     Const,
@@ -25,6 +26,7 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.interpreter.split import without_trivial_loops
+from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.substitution import lookup, map_gathered, ravel
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
@@ -52,11 +54,16 @@ class Definition:
         """The tensors that the equation reads."""
         return tuple(tensors_read(self.equation.body))
 
-    @property
+    @lazy
+    def outline(self) -> Outline:
+        """What the size of the equation's expression depends on."""
+        return outline_of(self.equation.body)
+
+    @lazy
     def reduces(self) -> bool:
         return reduces(self.equation.body)
 
-    @property
+    @lazy
     def moves_only(self) -> bool:
         return moves_only(self.equation.body)
 

@@ -1,0 +1,81 @@
+"""Plants errors in the built-in rules and says which the verifier finds, as `smartmem verify --mutants`, in pieces.
+
+What is judged is kept in a file, a line each; a run goes on where the last one ended, until its seconds are over.
+
+python bench/mutants.py build/mutants.jsonl --seconds 400      # again and again, until it says that none is left
+python bench/mutants.py build/mutants.jsonl --seconds 0        # what is there
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.verification.mutation.mutants import Fate, MutantReport, judge_mutant
+from smartmem_rules.verification.mutation.mutate import mutants_of
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kept", type=Path, help="the file of what is judged")
+    parser.add_argument("--seconds", type=float, default=400.0, help="by the clock, after which no mutant is begun")
+    parser.add_argument("--seed", type=int, default=1, help="of all random choices")
+    given = parser.parse_args()
+    until = time.monotonic() + given.seconds
+    base = load_rules()
+    seen: Counter[tuple[str, str]] = Counter()
+    known = _known(given.kept)
+    fates = []
+    given.kept.parent.mkdir(parents=True, exist_ok=True)
+    left = 0
+    mutants = []
+    for mutant in mutants_of(base):
+        seen[mutant.name, mutant.change] += 1
+        mutants.append((mutant, (mutant.name, mutant.change, seen[mutant.name, mutant.change])))
+    random.Random(given.seed).shuffle(mutants)  # so that those of any beginning are a fair sample
+    # weakened guards last: most say only where a rule pays, and all instances are tried before that is known
+    mutants.sort(key=lambda one: one[0].targeted is not None)
+    with given.kept.open("a", encoding="utf-8") as file:
+        for mutant, key in mutants:
+            fate = known.get(key)
+            if fate is None and time.monotonic() < until:
+                fate = judge_mutant(mutant, base, given.seed)
+                file.write(json.dumps({"number": key[-1], **asdict(fate)}) + "\n")
+                file.flush()
+            if fate is None:
+                left += 1
+            else:
+                fates.append(fate)
+    _show(MutantReport(fates, sum(one.seconds for one in fates)), left)
+
+
+def _known(path: Path) -> dict[tuple[str, str, int], Fate]:
+    """What is judged: by rule, change, and which of the changes of one text it is."""
+    found = {}
+    for line in path.read_text("utf-8").splitlines() if path.exists() else []:
+        data = json.loads(line)
+        number = data.pop("number")
+        found[data["rule"], data["change"], number] = Fate(**data)
+    return found
+
+
+def _show(report: MutantReport, left: int) -> None:
+    for fate in report.survivors:
+        print(f"survived: {fate.rule}: {fate.change} ({fate.reason})")
+    for kind, (caught, total) in sorted(report.by_kind().items()):
+        print(f"{kind}: {caught} of {total}")
+    share = report.caught / report.total if report.total else 1.0
+    print(
+        f"{report.total} wrong mutants, {report.caught} caught ({share:.1%}); {report.equivalent} true rules, "
+        f"{report.discarded} that never apply; {report.seconds:.0f} s of processor time; {left} left"
+    )
+
+
+if __name__ == "__main__":
+    main()
