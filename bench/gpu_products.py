@@ -33,6 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="nvidia")
     parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--first", type=int, default=len(SHAPES), help="only so many of the shapes")
     arguments = parser.parse_args()
     try:
         import torch
@@ -40,7 +41,7 @@ def main() -> int:
         print(f"{error}; install torch with CUDA", file=sys.stderr)
         return 2
     rows = []
-    for m, k, n in SHAPES:
+    for m, k, n in SHAPES[: arguments.first]:
         shape = (m * arguments.batch, k, n)
         plan = optimize(product(*shape), device=arguments.device, dtype="float16")
         other = optimize(

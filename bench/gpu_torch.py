@@ -1,11 +1,11 @@
 """Ours beside torch.compile with CUDA graphs (TF32 off) on one NVIDIA device, in turns; torch with CUDA and timm.
 
 `python bench/gpu_torch.py` prints medians: ours from host to host, torch with its input on the device, and
-torch with its input from and its output to the host. Inputs lie in pinned memory on both sides. `--dtype float16` also
-has our plan in single precision in the same turns, and errors relative to the largest value of the first output: ours
-from ONNX Runtime in single precision, torch's, which has weights of its own, from its own double precision. BERT needs
-transformers. With `--batch N`, and for other models of timm by their names there, our plan is made of the network that
-torch runs, exported to ONNX: both errors are then from its double precision.
+torch with its input from and its output to the host. Inputs lie in pinned memory on both sides. `--dtype float16` (or
+`bfloat16`) also has our plan in single precision in the same turns, and errors relative to the largest value of the
+first output: ours from ONNX Runtime in single precision, torch's, which has weights of its own, from its own double
+precision. BERT needs transformers. With `--batch N` or `--exported`, and for other models of timm by their names there,
+our plan is made of the network that torch runs, exported to ONNX: both errors are then from its double precision.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ HALVES = (
     "error, torch | torch / ours, host to host"
 )
 RUNS = 60
+HALF = ("float16", "bfloat16")
 
 
 def main() -> int:
@@ -58,9 +59,10 @@ def main() -> int:
         default=list(MODELS),
         help=f"by default {', '.join(MODELS)}; {', '.join(OTHERS)}; and timm's models by their names",
     )
-    parser.add_argument("--dtype", choices=("float32", "float16"), default="float32")
+    parser.add_argument("--dtype", choices=("float32", *HALF), default="float32")
     parser.add_argument("--mode", default="reduce-overhead", help="of torch.compile")
     parser.add_argument("--batch", type=int, default=1, help="images at once")
+    parser.add_argument("--exported", action="store_true", help="our plan is made of torch's network at batch 1, too")
     arguments = parser.parse_args()
     try:
         import timm  # noqa: F401
@@ -71,30 +73,30 @@ def main() -> int:
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     rows, ratios = [], []
     for name in arguments.models:
-        row, ratio = measured(name, arguments.dtype, arguments.mode, arguments.batch)
+        row, ratio = measured(name, arguments.dtype, arguments.mode, arguments.batch, arguments.exported)
         rows.append(row)
         ratios.append(ratio)
         print(row, file=sys.stderr, flush=True)
     rows.append(["geometric mean", *[""] * (len(rows[0]) - 2), f"{statistics.geometric_mean(ratios):.2f}x"])
-    print(markdown(HALVES if arguments.dtype == "float16" else HEADER, rows))
+    print(markdown(HALVES if arguments.dtype in HALF else HEADER, rows))
     return 0
 
 
-def measured(name: str, dtype: str, mode: str, batch: int = 1) -> tuple[list[str], float]:
+def measured(name: str, dtype: str, mode: str, batch: int = 1, export: bool = False) -> tuple[list[str], float]:
     """A row, and how many times as long as ours torch takes."""
     import torch
 
-    half = dtype == "float16"
+    half = dtype in HALF
     network, example = peer(name, batch)
-    ours_alone = batch == 1 and name in MODELS | OTHERS
+    ours_alone = batch == 1 and name in MODELS | OTHERS and not export
     source = FOLDER / f"{name}.onnx" if ours_alone else exported(network, example)
     plans = [optimize(source, device="nvidia", dtype=one) for one in dict.fromkeys((dtype, "float32"))]
     feeds = plans[0].random_feeds() if ours_alone else {"input": example.cpu().numpy()}
     with torch.inference_mode():
         exact = first(copy.deepcopy(network).double()(example.double() if example.is_floating_point() else example))
-        network = network.half() if half else network
+        network = network.to(getattr(torch, dtype)) if half else network
         compiled = torch.compile(network, mode=mode)
-        there = example.half() if half and example.is_floating_point() else example
+        there = example.to(getattr(torch, dtype)) if half and example.is_floating_point() else example
         here = there.cpu().pin_memory()
 
         def on_device() -> None:

@@ -11,7 +11,7 @@ static inline {{ n }}_element {{ n }}_rounded(float x) {
 }
 {% elif u.factors == "bfloat16" %}
 static inline float {{ n }}_value({{ n }}_element x) { return as_float((uint)x << 16); }
-static inline {{ n }}_element {{ n }}_rounded(float x) { return (ushort)(as_uint(smr_round_bfloat(x)) >> 16); }
+static inline {{ n }}_element {{ n }}_rounded(float x) { return smr_bits_bfloat(x); }
 {% else %}
 #define {{ n }}_value(X) (X)
 #define {{ n }}_rounded(X) (X)

@@ -306,8 +306,29 @@ static inline double smr_sign_d(double x) { return x > 0.0 ? 1.0 : (x < 0.0 ? -1
 
 static inline float smr_round_bfloat(float x) {
     const uint bits = as_uint(x);
-    return x != x ? x : as_float((bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u);
+    return as_float((x != x ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u);
 }
+// Floats of 16 bits with the exponents of single precision, in memory: to the nearest, ties to even; NaN stays NaN.
+static inline ushort smr_bits_bfloat(float x) { return (ushort)(as_uint(smr_round_bfloat(x)) >> 16); }
+#define SMR_BFLOATS(W, TO_UINT, TO_USHORT)                                                              \
+static inline float##W smr_bfloat_bits##W(ushort##W bits) { return as_float##W(TO_UINT(bits) << 16); }   \
+static inline ushort##W smr_bits_bfloat##W(float##W x) {                                                 \
+    const uint##W bits = as_uint##W(x);                                                                  \
+    const uint##W nearest = bits + 0x7fffu + ((bits >> 16) & 1u);                                        \
+    return TO_USHORT((x != x ? bits | 0x400000u : nearest) >> 16);                                       \
+}
+SMR_BFLOATS(4, convert_uint4, convert_ushort4)
+SMR_BFLOATS(8, convert_uint8, convert_ushort8)
+#define vload_bfloat(I, P) as_float((uint)(P)[I] << 16)
+#define vload_bfloat4(I, P) smr_bfloat_bits4(vload4(I, P))
+#define vload_bfloat8(I, P) smr_bfloat_bits8(vload8(I, P))
+#define vstore_bfloat_rte(X, I, P) (P)[I] = smr_bits_bfloat(X)
+#define vstore_bfloat4_rte(X, I, P) vstore4(smr_bits_bfloat4(X), I, P)
+#define vstore_bfloat8_rte(X, I, P) vstore8(smr_bits_bfloat8(X), I, P)
+#define smr_vload_bfloat4 vload_bfloat4
+#define smr_vload_bfloat8 vload_bfloat8
+#define smr_vstore_bfloat4_rte vstore_bfloat4_rte
+#define smr_vstore_bfloat8_rte vstore_bfloat8_rte
 
 // Rounds to a float of few bits: `mantissa` bits behind the point; numbers from 2 ** least on are normal. What rounds to
 // more than `largest` becomes `beyond`.

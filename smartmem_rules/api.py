@@ -92,7 +92,7 @@ def optimize(
         rules: more rule files; their operators are tried before the built-in ones.
         device: `auto`, a part of a device's name, `PLATFORM:DEVICE` numbers, or the name of a device profile.
         level: which steps are taken: the name of a `level` block.
-        dtype: the element type in which floats are stored, float32 or float16.
+        dtype: the element type in which floats are stored: float32, float16 or bfloat16.
         memory: `auto` chooses by cost; `image` or `buffer` puts every tensor there if the device can.
         disable: names of rules that are left out.
         dims: extents of the model's symbolic dimensions; (least, greatest) makes a plan for all extents in between.

@@ -315,7 +315,7 @@ def tensor_bytes(graph: Graph, dtype: str) -> int:
     from smartmem_rules.plan.kernel.storage import item_bytes  # start-up time
 
     types = [graph.types[name] for node in graph.nodes for name in node.outputs if name not in graph.outputs]
-    stored = {"float32": dtype, "float16": dtype}
+    stored = {"float32": dtype, "float16": dtype, "bfloat16": dtype}
     return sum(largest(t.elements) * item_bytes(stored.get(t.dtype, device_dtype(t.dtype))) for t in types)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartmem_rules.checking.rounding import ROUNDING
 from smartmem_rules.checking.walk import Sampled
 from smartmem_rules.tensor.primitives import Array
 
@@ -49,12 +50,12 @@ class Judgement:
     reason: str = ""
 
 
-def judge(result: Array, sampled: Sampled, noise: float, half: bool) -> Judgement:
+def judge(result: Array, sampled: Sampled, noise: float, dtype: str) -> Judgement:
     """Compare an output with its reference.
 
     Args:
         noise: times how much more than the measured rounding error the draws were perturbed.
-        half: whether the plan stores floats in half precision.
+        dtype: how the plan stores floats.
     """
     reference = sampled.reference
     draws = [draw for draw in sampled.draws if draw.shape == reference.shape]
@@ -72,7 +73,7 @@ def judge(result: Array, sampled: Sampled, noise: float, half: bool) -> Judgemen
     seen = _seen(got, wanted, samples, floats)
     finite = np.isfinite(got) & np.isfinite(wanted)
     error = np.where(finite, _distance(got, wanted), 0.0)
-    allowed = _bounds(wanted, samples, noise, _ulp(result, half) if floats else 0.0)
+    allowed = _bounds(wanted, samples, noise, _ulp(result, dtype) if floats else 0.0)
     if not floats:
         allowed = np.where(_many_values(wanted, samples), allowed, 0.0)
     return _result(wanted, error, allowed, seen, finite)
@@ -142,13 +143,13 @@ def _wide(array: Array) -> Array:
     return array.astype(np.float64)
 
 
-def _ulp(result: Array, half: bool) -> float:
+def _ulp(result: Array, dtype: str) -> float:
     """The relative distance of two numbers of the precision in which the plan keeps an output."""
     if result.dtype.name in ("float16", "bfloat16"):
-        return 2.0**-10 if result.dtype.name == "float16" else 2.0**-7
+        return 2 * ROUNDING[result.dtype.name]
     if result.dtype == np.float64:
         return float(np.finfo(np.float64).eps)
-    return 2.0**-10 if half else float(np.finfo(np.float32).eps)
+    return 2 * ROUNDING[dtype]
 
 
 def _distance(a: Array, b: Array) -> Array:

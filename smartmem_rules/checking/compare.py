@@ -81,20 +81,19 @@ class Comparer:
         Args:
             feeds: the inputs that they were computed for.
             outputs: arrays by name; all or some of the model's outputs.
-            dtype: the element type in which the plan stores floats, float32 or float16.
+            dtype: the element type in which the plan stores floats: float32, float16 or bfloat16.
             seed: of the draws.
 
         Raises:
             GraphError: an input is missing, or a weight cannot be read.
             OwnReferenceError: the numpy function that a rule file names for an operator cannot be called.
         """
-        half = dtype == "float16"
         known = {name: array for name, array in outputs.items() if name in self._walker.outputs}
         gathered: dict[str, tuple[Sampled, float]] = {}
         total = 0
         verdict = _none(seed, "nothing was compared")
         for number, (draws, factor) in enumerate(_WALKS):
-            how = (draws, seed + number, half, NOISE * factor)
+            how = (draws, seed + number, dtype, NOISE * factor)
             try:
                 walk = self._run(feeds, *how)
             except NoKernelError as error:
@@ -102,18 +101,18 @@ class Comparer:
             total += walk.draws
             for name in known:
                 gathered[name] = _joined(gathered.get(name), walk.outputs[name], factor)
-            verdict = self._verdict(outputs, gathered, walk, half, total, seed)
+            verdict = self._verdict(outputs, gathered, walk, dtype, total, seed)
             if verdict.passed is not False or len(known) < len(outputs):
                 break
         return verdict
 
-    def _run(self, feeds: Mapping[str, Array], draws: int, seed: int, half: bool, noise: float) -> Walk:
+    def _run(self, feeds: Mapping[str, Array], draws: int, seed: int, dtype: str, noise: float) -> Walk:
         """A walk, or the model as a whole where some node is not computed alone."""
         try:
-            return self._walker.run(feeds, draws, seed, half, noise)
+            return self._walker.run(feeds, draws, seed, dtype, noise)
         except NoKernelError as reason:
             try:
-                return run_whole(self._walker.model, feeds, draws, seed, half, noise)
+                return run_whole(self._walker.model, feeds, draws, seed, dtype, noise)
             except NoKernelError as error:
                 raise NoKernelError(f"{reason}; the whole model by {error}") from error
 
@@ -122,12 +121,12 @@ class Comparer:
         outputs: Mapping[str, Array],
         gathered: Mapping[str, tuple[Sampled, float]],
         walk: Walk,
-        half: bool,
+        dtype: str,
         draws: int,
         seed: int,
     ) -> Verdict:
         judged = {
-            name: judge(np.asarray(outputs[name]), sampled, factor, half)
+            name: judge(np.asarray(outputs[name]), sampled, factor, dtype)
             for name, (sampled, factor) in gathered.items()
         }
         worst = max(judged.values(), key=lambda j: (j.passed is False, j.error_to_bound), default=None)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from smartmem_rules.checking.kernels import DOUBLE, SINGLE, as_working
-from smartmem_rules.tensor.primitives import Array
+from smartmem_rules.tensor.primitives import Array, storage_dtype
 
+ROUNDING = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""The largest relative error of rounding to each type in which a plan stores floats."""
+NARROWED = ("float16", "bfloat16")
 _HALF_BITS = 13
 _HALF_STEP = 2.0**-24
 
@@ -24,7 +27,15 @@ def relative_noise(array: Array, generator: np.random.Generator) -> Array:
         return np.asarray(array + array * (noise * np.float32(2 * ulp)))
 
 
-def to_half(array: Array) -> Array:
+def narrowed(array: Array, dtype: str) -> Array:
+    """Single-precision numbers as a plan of a type stores them, still in single precision."""
+    if dtype == "bfloat16":
+        with np.errstate(all="ignore"):
+            return np.asarray(array.astype(storage_dtype(dtype)).astype(SINGLE))
+    return _to_half(array) if dtype == "float16" else array
+
+
+def _to_half(array: Array) -> Array:
     """Single-precision numbers rounded to those of half precision, of any size: plans keep large ones wide."""
     with np.errstate(all="ignore"):
         shifted = array * np.float32((1 << _HALF_BITS) + 1)
@@ -56,7 +67,7 @@ def rounding(stored: Array, reference: Array, doubles_err: bool | None) -> Array
 
 
 def noisy(
-    array: Array | None, error: Array | None, noise: float, half: bool, generator: np.random.Generator
+    array: Array | None, error: Array | None, noise: float, dtype: str, generator: np.random.Generator
 ) -> Array | None:
     """A draw's result with noise of the size of the node's rounding error, and at least half an ulp if it has any."""
     if array is None or error is None or array.dtype.kind != "f" or not error.any():
@@ -64,7 +75,7 @@ def noisy(
     if error.shape != array.shape:
         error = np.asarray(error.mean(dtype=DOUBLE), SINGLE)
     with np.errstate(all="ignore"):
-        step = 2.0**-11 if half and array.dtype == SINGLE else float(np.finfo(array.dtype).eps / 2)
+        step = ROUNDING[dtype] if array.dtype == SINGLE else float(np.finfo(array.dtype).eps / 2)
         ulp = np.abs(array) * array.dtype.type(step)
         size = np.where(error > 0, error * np.float32(noise) + ulp, array.dtype.type(0))
         change = generator.random(array.shape, np.float32) * np.float32(2) - np.float32(1)

@@ -24,7 +24,7 @@ import onnx
 from smartmem_rules.checking.kernels import DOUBLE, SINGLE, Kernels, NoKernelError
 from smartmem_rules.checking.opinions import Opinion, opinion
 from smartmem_rules.checking.own_references import References
-from smartmem_rules.checking.rounding import as_stored, noisy, relative_noise, rounding, to_half
+from smartmem_rules.checking.rounding import NARROWED, as_stored, narrowed, noisy, relative_noise, rounding
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.known.constants import constant_node_value, dense
 from smartmem_rules.graph.loading import (
@@ -99,21 +99,23 @@ class Walker:
         self.declared = _declared_floats(self.model)
         self.kernels = Kernels(self.model, base, references)
 
-    def run(self, feeds: Mapping[str, Array], draws: int, seed: int, half: bool = False, noise: float = NOISE) -> Walk:
+    def run(
+        self, feeds: Mapping[str, Array], draws: int, seed: int, dtype: str = "float32", noise: float = NOISE
+    ) -> Walk:
         """One walk.
 
         Args:
             feeds: the inputs, in the model's own types.
             draws: perturbed runs.
             seed: of the noise.
-            half: whether the plan stores floats in half precision.
+            dtype: how the plan stores floats.
             noise: in measured rounding errors.
 
         Raises:
             NoKernelError: nothing computes some node.
             GraphError: a weight cannot be read.
         """
-        return _Run(self, feeds, draws, seed, half, noise).walk
+        return _Run(self, feeds, draws, seed, dtype, noise).walk
 
     def constant(self, name: str) -> Array | None:
         """The value of an initializer, None where the name is none; read anew each time."""
@@ -130,10 +132,10 @@ class Walker:
 
 class _Run:
     def __init__(
-        self, walker: Walker, feeds: Mapping[str, Array], draws: int, seed: int, half: bool, noise: float
+        self, walker: Walker, feeds: Mapping[str, Array], draws: int, seed: int, dtype: str, noise: float
     ) -> None:
         self._walker, self._kernels = walker, walker.kernels
-        self._draws, self._seed, self._half, self._noise = draws, seed, half, noise
+        self._draws, self._seed, self._dtype, self._noise = draws, seed, dtype, noise
         self.walk = Walk()
         self._values: dict[str, Sampled] = {
             name: self._given(as_stored(np.asarray(array))) for name, array in feeds.items()
@@ -147,10 +149,10 @@ class _Run:
             self.walk.outputs[name] = self._value(name)
 
     def _given(self, array: Array) -> Sampled:
-        """A value that is known exactly, but for what the plan loses by storing it in half precision."""
-        if not self._half or array.dtype != SINGLE:
+        """A value that is known exactly, but for what the plan loses by storing it in 16 bits."""
+        if self._dtype not in NARROWED or array.dtype != SINGLE:
             return Sampled(array)
-        rounded = to_half(array)
+        rounded = narrowed(array, self._dtype)
         if np.array_equal(rounded, array, equal_nan=True):
             return Sampled(array)
         # plans keep parameters in either precision
@@ -218,7 +220,7 @@ class _Run:
                 outputs = self._of_draw(node, found, operands, outer, draw)
             samples.append(
                 [
-                    noisy(self._stored(array, name), error, self._noise, self._half, generator)
+                    noisy(self._stored(array, name), error, self._noise, self._dtype, generator)
                     for array, name, error in zip(outputs, node.output, errors, strict=True)
                 ]
             )
@@ -247,7 +249,7 @@ class _Run:
         taken = {name: _of_draw(value, draw) for name, value in outer.items()}
         made = self._kernels.single(node, own, taken, (found.single_by,)).outputs
         small = [v is not None and v.reference.dtype == DOUBLE and v.reference.size <= PARAMETERS for v in operands]
-        if not self._half or not any(small) or _shapes(made) == _shapes(found.single):
+        if self._dtype not in NARROWED or not any(small) or _shapes(made) == _shapes(found.single):
             return made
         own = [
             self._rounded(value, False) if value is not None and one else array
@@ -272,14 +274,14 @@ class _Run:
             return found.single
         return made.outputs if _shapes(made.outputs) == _shapes(found.single) else found.single
 
-    def _rounded(self, value: Sampled, half: bool = True) -> Array:
+    def _rounded(self, value: Sampled, stored: bool = True) -> Array:
         """A value of the reference as the plan would store it, or in single precision."""
         array = value.reference
         if not value.draws or array.dtype != DOUBLE or value.draws[0].dtype == DOUBLE:
             return array
         with np.errstate(over="ignore"):
             single = array.astype(SINGLE)
-        return to_half(single) if self._half and half and single.size > PARAMETERS else single
+        return narrowed(single, self._dtype) if stored and single.size > PARAMETERS else single
 
     def _stored(self, array: Array | None, name: str) -> Array | None:
         if array is None:
@@ -288,7 +290,7 @@ class _Run:
         if array.dtype == SINGLE and declared is not None:
             with np.errstate(over="ignore"):
                 return array.astype(declared).astype(SINGLE)
-        return to_half(array) if self._half and array.dtype == SINGLE else array
+        return narrowed(array, self._dtype) if array.dtype == SINGLE else array
 
     @staticmethod
     def _perturbed(operands: Sequence[Array | None], generator: np.random.Generator) -> list[Array | None]:

@@ -13,7 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from smartmem_rules.checking.kernels import ONNXRUNTIME, SINGLE, NoKernelError, as_working
-from smartmem_rules.checking.rounding import to_half
+from smartmem_rules.checking.rounding import NARROWED, ROUNDING, narrowed
 from smartmem_rules.checking.walk import PARAMETERS, Walk, settled
 from smartmem_rules.graph.weights import is_external
 from smartmem_rules.tensor.primitives import Array
@@ -23,7 +23,7 @@ _STEPS = 4.0
 
 
 def run_whole(
-    model: onnx.ModelProto, feeds: Mapping[str, Array], draws: int, seed: int, half: bool, noise: float
+    model: onnx.ModelProto, feeds: Mapping[str, Array], draws: int, seed: int, dtype: str, noise: float
 ) -> Walk:
     """The outputs of a model, and those for perturbed inputs and weights.
 
@@ -37,7 +37,7 @@ def run_whole(
     walk.single["all nodes"] += 1
     try:
         reference = _run(model, feeds)
-        samples = [_run(*_perturbed(model, feeds, [seed, draw], half, noise)) for draw in range(draws)]
+        samples = [_run(*_perturbed(model, feeds, [seed, draw], dtype, noise)) for draw in range(draws)]
     except Exception as error:  # other people's code: whatever it raises, it does not take the model
         raise NoKernelError(f"{ONNXRUNTIME}: {error}") from error
     for name, array in reference.items():
@@ -59,16 +59,16 @@ def _run(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def _perturbed(
-    model: onnx.ModelProto, feeds: Mapping[str, Array], seed: list[int], half: bool, noise: float
+    model: onnx.ModelProto, feeds: Mapping[str, Array], seed: list[int], dtype: str, noise: float
 ) -> tuple[onnx.ModelProto, dict[str, Array]]:
     generator = np.random.default_rng(seed)
-    step = _STEPS * noise * (2.0**-11 if half else 2.0**-24)
+    step = _STEPS * noise * ROUNDING[dtype]
 
     def changed(array: Array) -> Array:
         if array.dtype.kind != "f" or array.size <= PARAMETERS:
             return array
         factor = 1 + step * (2 * generator.random(array.shape) - 1)
-        stored = to_half(array.astype(SINGLE)) if half else array
+        stored = narrowed(array.astype(SINGLE), dtype) if dtype in NARROWED else array
         return np.asarray((stored * factor).astype(array.dtype))
 
     made = onnx.ModelProto()

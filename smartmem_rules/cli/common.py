@@ -194,7 +194,9 @@ def optimize_options(function: F) -> F:
 def options_for_any_device(function: F) -> F:
     """`optimize_options` without the device."""
     options = [
-        click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", show_default=True),
+        click.option(
+            "--dtype", type=click.Choice(["float32", "float16", "bfloat16"]), default="float32", show_default=True
+        ),
         click.option("--memory", type=click.Choice(["auto", "image", "buffer"]), default="auto", show_default=True),
         click.option(
             "--layout",

@@ -18,7 +18,9 @@ def second_plan_options(function: F) -> F:
     options = [
         click.option("--to-level", help="The level of the second one."),
         click.option(
-            "--to-dtype", type=click.Choice(["float32", "float16"]), help="The element type of the second one."
+            "--to-dtype",
+            type=click.Choice(["float32", "float16", "bfloat16"]),
+            help="The element type of the second one.",
         ),
         click.option("--to-device", help="The device of the second one."),
         click.option(

@@ -25,7 +25,7 @@ class PlanOptions:
 
     Attributes:
         level: a level of levels.smr.
-        dtype: how floating-point tensors are stored (float32, float16); sums are always float32.
+        dtype: how floating-point tensors are stored (float32, float16, bfloat16); sums are always float32.
         memory: image or buffer for all tensors; auto leaves it to the level whether the device profile decides,
             preferred does not.  A profile that prefers images leaves the choice between both to the costs of layouts.
         layout: exact chooses for all tensors together, and kernels with them where the level says so; local edge by
@@ -107,6 +107,7 @@ def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents
         raise PlanError(f"there is no level {options.level}; the rule files define {', '.join(base.levels)}")
     policy = policy_of(level, base.tables, base.fuses)
     memory, kinds = _memory(options.memory, policy, profile)
+    _check_storage(options.dtype, memory, profile)
     schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, open_extents)
     schedules = on_device(schedules, profile)
     # transformed weights of few bits would lose too much
@@ -143,6 +144,18 @@ def _in_order(policy: Policy, profile: Device, options: PlanOptions) -> InOrder 
         return None
     wanted = ONE_LAUNCH.value()
     return rule if wanted == "on" or (not wanted and options.dtype in rule.types) else None
+
+
+def _check_storage(dtype: str, memory: str, profile: Device) -> None:
+    """Refuse an element type that the device's kernels do not store."""
+    stored = profile.memory.storage
+    if stored and dtype not in stored:
+        raise PlanError(
+            f"{profile.name} stores floats as {', '.join(stored)}, not as {dtype}; choose one of these, "
+            "or name the type in the device block's `storage`"
+        )
+    if dtype == "bfloat16" and memory == "image":
+        raise PlanError("images hold no bfloat16: choose float16, or memory buffer")
 
 
 def _memory(memory: str, policy: Policy, profile: Device) -> tuple[str, tuple[str, ...]]:

@@ -35,7 +35,7 @@ _TOKEN = re.compile(
     r"|(?P<brace>[{}])",
     re.M,
 )  # fmt: skip
-_VECTOR = re.compile(r"(?:smr_)?v(?P<way>load|store)(?P<half>_half)?(?P<lanes>\d*)(?:_rte)?$")
+_VECTOR = re.compile(r"(?:smr_)?v(?P<way>load|store)(?:_half|_bfloat)?(?P<lanes>\d*)(?:_rte)?$")
 
 
 class UncheckedError(Exception):
@@ -226,7 +226,7 @@ class _Body:
             return self._call(word, arguments)
         if _COPY.match(word):
             return self._copied(word, arguments)
-        return self._loaded_where(*arguments) if word == _WHERE else None
+        return self._loaded_where(word, *arguments) if word in _WHERE else None
 
     def _declaration(self, text: str, token: re.Match[str]) -> tuple[str, int]:
         """A pointer that begins as another one."""
@@ -312,10 +312,10 @@ class _Body:
         elements = f"{_COPIED_BYTES} / (int)sizeof(*{_pointer_of(source)})"
         return f"{word}({self._text(to)}, {self._pointed(source, elements, False, 0)}, {self._text(counts)})"
 
-    def _loaded_where(self, condition: str, source: str) -> str:
+    def _loaded_where(self, word: str, condition: str, source: str) -> str:
         """`smr_load_half4_where(condition, p + e)`: four halves, whose place lies inside only where they are loaded."""
         place = self._pointed(source, 4, False, SLACK)
-        return f"(({self._text(condition)}) ? {_WHERE}(1, {place}) : (float4)(0))"
+        return f"(({self._text(condition)}) ? {word}(1, {place}) : (float4)(0))"
 
     def _handed(self, word: str, arguments: Sequence[str]) -> str:
         """A call of another function of the text, which gets what the checks in it need."""
@@ -340,7 +340,7 @@ class _Body:
 _PART = re.compile(r"\(__global (?:const )?\w+\*\)\((?P<whole>\w+) \+ (?P<elements>\d+)\)$")
 """A tensor that is a part of another one, to whose end it is checked."""
 _HINT = "SMR_PREFETCH"
-_WHERE = "smr_load_half4_where"
+_WHERE = ("smr_load_half4_where", "smr_load_bfloat4_where")
 _ATOMIC = ("atomic_", "smr_order_")
 """How functions of counters begin: OpenCL's, and those of codegen/order_ptx.cl."""
 _COPY = re.compile(r"\w+_copy$")

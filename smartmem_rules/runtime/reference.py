@@ -16,7 +16,7 @@ from smartmem_rules.runtime.feeds import Array, compare, worst
 
 ONNXRUNTIME = "onnxruntime"
 EVALUATOR = "onnx.reference"
-TOLERANCES = {"float32": 1e-4, "float16": 2e-2}
+TOLERANCES = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """The largest error relative to the reference's largest magnitude, by the element type that a plan stores."""
 _PROTOBUF_LIMIT = 1_800_000_000
 

@@ -14,7 +14,7 @@ from smartmem_rules.checking.compare import Comparer, Verdict, compare
 from tests.checking import models
 from tests.checking.models import ILL, WELL, Array, Net, drawn, planted, runtime
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(12)
 
 
 def verdict_of(kind: Callable[[Net], str], seed: int, change: Callable[[Array], Array]) -> Verdict:

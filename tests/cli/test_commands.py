@@ -208,6 +208,7 @@ def test_check_accepts_good_rules_and_names_all_errors(tmp_path: Path) -> None:
     assert results[0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 1
 
 
+@pytest.mark.exhaustive  # `make check`, which CI runs, asks the same
 def test_built_in_rules_pass_their_own_check() -> None:
     from smartmem_rules.resources import rules_path
 

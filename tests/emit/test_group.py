@@ -21,7 +21,7 @@ from tests.plan.models import model
 from tests.plan.running import Mode, plan_of, prepare, run
 from tests.runtime.plans import change_source
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(18)
 
 GPU = Mode(device="nvidia")
 TILES = (

@@ -26,7 +26,7 @@ from smartmem_rules.runtime.devices import Device
 from tests.plan.models import model
 from tests.plan.running import Mode, prepare, run
 
-pytestmark = pytest.mark.sampled(10)
+pytestmark = pytest.mark.sampled(20)
 
 TILES = (
     GroupTile(rows=64, columns=64, step=32, slices=2, warp_rows=32, warp_columns=32, buffers=3),
@@ -40,6 +40,8 @@ LOCAL_TILES = (
     GroupTile(rows=128, columns=128, step=64, slices=1, warp_rows=64, warp_columns=128, buffers=2),
 )
 HALVES = ("nvidia_f16", "intel_f16", "nvidia_wgmma_f16")
+BOUNDS = {"float32": 6e-5, "float16": 4e-3, "bfloat16": 3e-2}
+"""Of an output, relative to the largest."""
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +87,7 @@ def _compare(
     found = executor.run({name: feeds[name] for name in plan.inputs})
     wanted = ReferenceEvaluator(proto).run(None, feeds)
     for output, reference in zip(plan.outputs, wanted, strict=True):
-        bound = (4e-3 if dtype == "float16" else 6e-5) * np.abs(reference).max()
+        bound = BOUNDS[dtype] * np.abs(reference).max()
         np.testing.assert_allclose(found[output], reference, rtol=0, atol=bound)
     schedule = plan.launches[-1].schedule
     assert isinstance(schedule, GroupSchedule)
@@ -104,6 +106,15 @@ def test_products_of_halves(
     x, w, b = _random(1, m, k), _random(2, k, n), _random(3, n)
     proto = model([("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")], {"x": x}, "y", {"w": w, "b": b})
     assert _compare(proto, {"x": x}).splits == splits
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("unit", ["nvidia_bf16", "nvidia_wgmma_bf16"])
+@pytest.mark.parametrize("debug", [False, True])
+def test_bfloat16_multiplies_what_it_stores(unit: str, debug: bool) -> None:
+    x, v, w = _random(5, 1, 24, 13, 11), _random(6, 16, 24, 1, 1), _random(7, 36, 16, 3, 3)
+    nodes = [("Conv", "x v", "h"), ("Conv", "h w", "y", {"pads": [1, 1, 1, 1], "strides": [2, 2]})]
+    _compare(model(nodes, {"x": x}, "y", {"v": v, "w": w}), {"x": x}, "bfloat16", debug)
 
 
 @pytest.mark.parametrize("unit", ["nvidia_wgmma_f16"])

@@ -20,7 +20,7 @@ from tests.operators.overloads import Array, overloads
 from tests.operators.test_node_suite import as_array, cases, compare, opset_of
 from tests.plan.running import Mode, prepare
 
-pytestmark = pytest.mark.sampled(16)
+pytestmark = pytest.mark.sampled(24)
 
 MODES = [Mode(level, memory) for level in ("none", "smartmem") for memory in ("buffer", "image")]
 CASES_OF_AN_OPERATOR = 3

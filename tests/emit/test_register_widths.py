@@ -24,7 +24,7 @@ from tests.plan.models import Array, Node, model, normal, whole
 from tests.plan.programs import rules
 from tests.plan.running import Mode, prepare
 
-pytestmark = pytest.mark.sampled(20)
+pytestmark = pytest.mark.sampled(40)
 
 WIDTHS = (4, 8, 16)
 ATTENTION: list[Node] = [

@@ -12,7 +12,7 @@ from tests.plan.building import build
 from tests.plan.models import model, normal
 from tests.plan.programs import rules
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(12)
 
 pytest.importorskip("pyopencl")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -6,9 +6,11 @@ A case whose operator or overload has no definition is skipped; `test_coverage` 
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ import pytest
 
 from smartmem_rules.graph.known.constants import constant_node_value
 from smartmem_rules.tensor.builtins import Unsupported
+from tests.made_once import made_once
 from tests.operators.overloads import Array, overloads, run_node
 
 pytestmark = pytest.mark.sampled(8)
@@ -28,13 +31,25 @@ HALF_TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2}
 
 
 @cache
-def cases() -> dict[str, Any]:
-    from onnx.backend.test.loader import load_model_tests
+def published() -> dict[str, Any]:
+    """All cases by name. ONNX computes their results while it lists them, so one process does it for all."""
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        listed: list[Any] = load_model_tests(kind="node")
-    return {case.name: case for case in listed if covered(case.model)}
+    def make(folder: Path) -> None:
+        from onnx.backend.test.loader import load_model_tests
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            listed: list[Any] = load_model_tests(kind="node")
+        (folder / "cases").write_bytes(pickle.dumps(listed, pickle.HIGHEST_PROTOCOL))
+
+    made = made_once(f"node_cases/{onnx.__version__}", [Path(onnx.__file__)], make)
+    return {case.name: case for case in pickle.loads((made / "cases").read_bytes())}
+
+
+@cache
+def cases() -> dict[str, Any]:
+    """The cases whose operators have definitions."""
+    return {name: case for name, case in published().items() if covered(case.model)}
 
 
 def opset_of(model: onnx.ModelProto) -> int:

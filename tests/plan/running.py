@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from smartmem_rules.api import Clock
@@ -68,3 +69,17 @@ def run(model: onnx.ModelProto, mode: Mode, feeds: Mapping[str, Array], debug: b
     plan, executor = prepare(model, mode, debug)
     executor.poison()
     return executor.run({name: feeds[name] for name in plan.inputs})
+
+
+def by_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs that ONNX Runtime gives, without its own fusion.
+
+    They are what a plan is compared with: a plan of one kernel for each operator would say the same, and take the time
+    of compiling all of these kernels.
+    """
+    onnxruntime = pytest.importorskip("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in model.graph.output]
+    return dict(zip(names, session.run(names, dict(feeds)), strict=True))

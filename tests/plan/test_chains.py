@@ -7,18 +7,17 @@ import pytest
 
 from smartmem_rules.plan.kernel.launch import Ordered
 from tests.plan.models import Array, Node, model, normal
-from tests.plan.running import Mode, plan_of, prepare
+from tests.plan.running import Mode, by_onnxruntime, plan_of, prepare
 
 TOLERANCE = 2e-5
 
 
 def planned(nodes: list[Node], feeds: dict[str, Array], constants: dict[str, Array], outputs: str = "y") -> list[str]:
     """The forms of the kernels, also where one launch runs them in order, after their results were compared with those
-    of one kernel for each operator."""
+    of ONNX Runtime."""
     proto = model(nodes, feeds, outputs, constants)
     plan, executor = prepare(proto, Mode())
-    _, plain = prepare(proto, Mode("none"))
-    expected = plain.run(feeds)
+    expected = by_onnxruntime(proto, feeds)
     for name, array in executor.run(feeds).items():
         scale = max(1.0, float(np.abs(expected[name]).max()))
         assert float(np.abs(array - expected[name]).max()) <= TOLERANCE * scale

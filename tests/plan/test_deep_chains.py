@@ -66,7 +66,7 @@ STEPS = {
 """Steps that a plan once took exponential time for, or too much recursion, or compilers did."""
 
 
-@pytest.mark.parametrize("device", ["pocl", "nvidia"])
+@pytest.mark.parametrize("device", ["pocl", pytest.param("nvidia", marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 def test_sixteen_such_steps_are_planned_and_right(step: str, device: str) -> None:
     lines = "\n".join(step.format(k, k + 1) for k in range(16))

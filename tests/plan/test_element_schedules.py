@@ -39,7 +39,7 @@ def planned(proto: onnx.ModelProto, device: str, memory: str):  # type: ignore[n
     return make_planning(Request(proto, (), device, "layout", "float32", memory, (), {}))[0]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(("device", "memory"), [("nvidia", "buffer"), ("nvidia", "image"), ("adreno_740", "image")])
 def test_every_choice_computes_the_same(case: str, device: str, memory: str) -> None:

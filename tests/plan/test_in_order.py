@@ -102,6 +102,7 @@ def test_a_launch_of_many_kernels_is_asked(tmp_path: Path) -> None:
     assert not report.findings
 
 
+@pytest.mark.exhaustive  # compiling the checks of a launch of that many kernels takes long
 def test_every_access_is_inside(tmp_path: Path) -> None:
     with EMULATED_UNITS.set_to("8.0"):
         plan = optimize(layers(tmp_path, 2), device="nvidia", dtype="float16", debug=True)

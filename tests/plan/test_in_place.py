@@ -13,15 +13,11 @@ from smartmem_rules.simulate.launch import TracedLaunch, Window, trace
 from smartmem_rules.simulate.memory import MemoryModel
 from tests.plan.models import Array, Model, Node, model, normal
 from tests.plan.random_graphs import models
-from tests.plan.running import LEVELS, Mode, drawing, plan_of, prepare
+from tests.plan.running import LEVELS, Mode, by_onnxruntime, drawing, plan_of, prepare
 
 TOLERANCE = 2e-5
 PAD = {"pads": [1, 1, 1, 1]}
 IMAGE = {"x": normal(1, 8, 12, 12)}
-
-
-_PLAIN: dict[bytes, Array] = {}
-"""The results of models, by one kernel for each operator; several tests are of the same model and inputs."""
 
 
 def weights(*shape: int) -> Array:
@@ -39,13 +35,10 @@ RESIDUAL: list[Node] = [
 
 
 def planned(nodes: list[Node], feeds: dict[str, Array], constants: dict[str, Array], mode: Mode) -> dict[str, str]:
-    """What is written in place, after the results over NaN were compared with those of one kernel for each operator."""
+    """What is written in place, after the results over NaN were compared with those of ONNX Runtime."""
     proto = model(nodes, feeds, "y", constants)
     plan, executor = prepare(proto, mode)
-    key = proto.SerializeToString()
-    if key not in _PLAIN:
-        _PLAIN[key] = prepare(proto, Mode("none"))[1].run(feeds)["y"]
-    expected = _PLAIN[key]
+    expected = by_onnxruntime(proto, feeds)["y"]
     for _ in range(2):
         executor.poison()
         got = executor.run(feeds)["y"]

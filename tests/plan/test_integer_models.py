@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import smartmem_rules
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(8)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

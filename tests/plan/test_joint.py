@@ -35,7 +35,7 @@ from tests.plan.models import Array, Model, Node, i64, model, normal
 from tests.plan.random_graphs import models
 from tests.plan.running import drawing
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(12)
 
 BASE = load_rules()
 APART = load_rules(disable=("side_by_side_in_groups",))

@@ -61,7 +61,7 @@ def elements(plan: MemoryPlan, tensor: Stored) -> list[tuple[int, int]]:
     return [(where.slot, where.offset + n) for n in range(stored_bytes(tensor))]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(programs(), st.sampled_from([1, 64, 128]), st.sampled_from([1 << 40, 512]), st.booleans())
 def test_nothing_is_overwritten_before_its_last_reader(
     program: tuple[dict[str, Stored], list[Launch], Pairs], alignment: int, largest: int, parts: bool
@@ -95,7 +95,7 @@ def test_nothing_is_overwritten_before_its_last_reader(
             assert (slot.size, slot.storage) == (tensor.layout.image_size(tensor.type.shape), tensor.storage)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(programs())
 def test_the_memory_lies_between_the_bound_and_no_sharing(
     program: tuple[dict[str, Stored], list[Launch], Pairs],

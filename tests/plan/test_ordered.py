@@ -36,7 +36,7 @@ pytestmark = pytest.mark.sampled(2)
 
 pytest.importorskip("onnxruntime")
 
-LAYERS = 4
+LAYERS = 3
 ROWS, WIDTH = 40, 24
 RUNS = 40
 

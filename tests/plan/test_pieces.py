@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.plan.models import Array, Node, i64, model, normal
-from tests.plan.running import Mode, prepare
+from tests.plan.running import Mode, by_onnxruntime, prepare
 
 X = {"x": normal(6, 16), "z": normal(6, 12, seed=1)}
 
@@ -20,12 +20,12 @@ PARTS: list[Node] = [("MatMul", "x u", "a"), ("MatMul", "z v", "b"), ("Sigmoid",
 
 
 def movers(nodes: list[Node], outputs: str, mode: Mode, **constants: Array) -> int:
-    """How many kernels only move data, after the results over NaN were compared with those of plain kernels."""
+    """How many kernels only move data, after the results over NaN were compared with those of ONNX Runtime."""
     proto = model(nodes, X, outputs, {**W, **constants})
     plan, executor = prepare(proto, mode)
     executor.poison()
     got = executor.run(X)
-    expected = prepare(proto, Mode("none"))[1].run(X)
+    expected = by_onnxruntime(proto, X)
     for name in outputs.split():
         np.testing.assert_allclose(got[name], expected[name], rtol=1e-4, atol=1e-4)
     return sum(kernel.moves_only for launch in plan.launches for kernel in launch.kernels)

@@ -12,7 +12,7 @@ from tests.plan.models import Array, Model
 from tests.plan.random_graphs import models
 from tests.plan.running import LEVELS, MEMORIES, Mode, drawing, run
 
-pytestmark = pytest.mark.sampled(12)
+pytestmark = pytest.mark.sampled(24)
 
 TOLERANCES = {"float32": 2e-5, "float16": 2e-2}
 """Errors relative to the largest value on the way.  A rounding is 6e-8 of a value (4.9e-4 in half precision); a model

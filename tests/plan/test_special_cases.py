@@ -18,7 +18,7 @@ from tests.plan.building import build
 from tests.plan.models import Array, Node, i64, model, normal, whole
 from tests.plan.running import Mode, prepare, run
 
-pytestmark = pytest.mark.sampled(20)
+pytestmark = pytest.mark.sampled(40)
 
 MODES = [Mode("none"), Mode("none", "image"), Mode("smartmem"), Mode("smartmem", "image"), Mode(device="adreno_740")]
 

@@ -24,7 +24,7 @@ from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Node, model, normal
 from tests.plan.programs import rules
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(8)
 
 UNIT = 2.0**-24
 SCHEDULES = {s.name: s for s in rules().schedules.values() if isinstance(s, Winograd)}

@@ -25,7 +25,7 @@ WHOLE = KernelCase(
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", PLAIN)
 def test_no_right_kernel_is_accused(name: str) -> None:
     plan = asking(CASES[name])

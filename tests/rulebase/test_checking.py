@@ -30,6 +30,7 @@ from tests.language.test_corpus import CORPUS, FAIL, PASS
 WITH_RULES = (*(CORPUS / "sound").glob("*.smr"), *(CORPUS / "unsound").glob("*.smr"))
 
 
+@pytest.mark.exhaustive  # `make check`, which CI runs, asks the same
 def test_the_shipped_rules_give_no_message() -> None:
     found, sources = check_files([*sorted(rules_path().rglob("*.smr"))])
     assert not found, render(found, sources)

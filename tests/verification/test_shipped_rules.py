@@ -21,7 +21,7 @@ SEARCHED_LONG = {
 """Rules of whose instances few satisfy all guards: several seconds each, with --all."""
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.exhaustive] if n in SEARCHED_LONG else []) for n in RULES]
 )

@@ -25,7 +25,9 @@ LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
     metavar="[LIST]",
     help="Levels, separated by commas; all of them without a list.",
 )
-@click.option("--dtype", type=click.Choice(["float32", "float16"]), help="Default: what the device prefers.")
+@click.option(
+    "--dtype", type=click.Choice(["float32", "float16", "bfloat16"]), help="Default: what the device prefers."
+)
 @click.option(
     "--memory",
     type=click.Choice(["device", "image", "buffer", "level"]),

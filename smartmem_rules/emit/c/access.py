@@ -28,6 +28,9 @@ C_TYPES = {
 HALVES = 4
 """Halves that are loaded together where a condition holds."""
 
+CONVERTED = {"float16": "half", "bfloat16": "bfloat"}
+"""What the functions are called that widen and round floats of 16 bits (OpenCL's own, and those of the prelude)."""
+
 Text = Callable[[Index], str]
 """Renders an index as C."""
 
@@ -48,6 +51,11 @@ class Access:
     @property
     def is_image(self) -> bool:
         return self.stored.layout.memory == "image"
+
+    @property
+    def converted(self) -> str:
+        """What the functions are called that convert its elements; "" where they are computed as they lie there."""
+        return CONVERTED.get(self.stored.storage, "")
 
     @property
     def space(self) -> str:
@@ -74,10 +82,8 @@ class Access:
                 return f"{pixel}.s{lane.constant}"
             return f"smr_lane({pixel}, {text(lane)})"
         position = text(offset(self.stored, indices))
-        if self.stored.storage == "float16":
-            return f"vload_half({position}, {self.parameter})"
-        if self.stored.storage == "bfloat16":
-            return f"as_float((uint){self.parameter}[{position}] << 16)"
+        if self.converted:
+            return f"vload_{self.converted}({position}, {self.parameter})"
         return f"{self.parameter}[{position}]"
 
     def contiguous(self, indices: tuple[Index, ...], lane: Var) -> bool:
@@ -92,8 +98,9 @@ class Access:
             return f"read_imagef({self.parameter}, smr_sampler, (int2)({text(base[0])}, {text(base[1])}))"
         start = consecutive(offset(self.stored, indices), lane)
         assert start is not None
-        if self.stored.storage == "float16":
-            return f"{_unaligned(start, lane.extent)}vload_half{lane.extent}(0, {self.parameter} + {text(start)})"
+        if self.converted:
+            function = f"{_unaligned(start, lane.extent)}vload_{self.converted}{lane.extent}"
+            return f"{function}(0, {self.parameter} + {text(start)})"
         if self.stored.storage in INTEGER_VECTORS:
             loaded = f"*({self.space}const {self._integers(lane.extent)}*)({self.parameter} + {text(start)})"
             return loaded if self.stored.storage == "int32" else f"convert_int{lane.extent}({loaded})"
@@ -101,7 +108,7 @@ class Access:
 
     def place_of_halves(self, indices: tuple[Index, ...], lane: Var, text: Text) -> str | None:
         """The address of four neighbouring halves, aligned as a vector of them; None where there are none such."""
-        if self.is_image or self.stored.storage != "float16" or lane.extent != HALVES:
+        if self.is_image or not self.converted or lane.extent != HALVES:
             return None
         start = consecutive(offset(self.stored, indices), lane)
         return f"{self.parameter} + {text(start)}" if start is not None and start.is_multiple_of(HALVES) else None
@@ -111,10 +118,8 @@ class Access:
     def write(self, indices: tuple[Index, ...], value: str, text: Text) -> str:
         """A statement that stores one element in a buffer."""
         position = text(offset(self.stored, indices))
-        if self.stored.storage == "float16":
-            return f"vstore_half_rte({value}, {position}, {self.parameter});"
-        if self.stored.storage == "bfloat16":
-            return f"{self.parameter}[{position}] = (ushort)(as_uint(smr_round_bfloat({value})) >> 16);"
+        if self.converted:
+            return f"vstore_{self.converted}_rte({value}, {position}, {self.parameter});"
         return f"{self.parameter}[{position}] = {value};"
 
     def write_vector(self, indices: tuple[Index, ...], lane: Var, value: str, text: Text) -> str:
@@ -125,9 +130,9 @@ class Access:
             return f"write_imagef({self.parameter}, (int2)({text(base[0])}, {text(base[1])}), {value});"
         start = consecutive(offset(self.stored, indices), lane)
         assert start is not None
-        if self.stored.storage == "float16":
-            prefix = _unaligned(start, lane.extent)
-            return f"{prefix}vstore_half{lane.extent}_rte({value}, 0, {self.parameter} + {text(start)});"
+        if self.converted:
+            function = f"{_unaligned(start, lane.extent)}vstore_{self.converted}{lane.extent}_rte"
+            return f"{function}({value}, 0, {self.parameter} + {text(start)});"
         if self.stored.storage in INTEGER_VECTORS:
             kind = C_TYPES[self.stored.storage]
             narrow = value if kind == "int" else f"convert_{kind}{lane.extent}({value})"

@@ -226,7 +226,10 @@ class Expressions(Indices):
         if not isinstance(read, Read) or read.tensor in self.internal or any(i.gathered for i in read.indices):
             return None
         place = self.accesses[read.tensor].place_of_halves(read.indices, lane, self.index)
-        return None if place is None else f"smr_load_half4_where({self.condition(expr.condition)}, {place})"
+        if place is None:
+            return None
+        kind = self.accesses[read.tensor].converted
+        return f"smr_load_{kind}4_where({self.condition(expr.condition)}, {place})"
 
     def border_and_interior(self, expr: Expr, inner: tuple[Var, ...]) -> Iterator[Expr]:
         """The expression in a C block for windows inside what they read, then in one for those at a border.

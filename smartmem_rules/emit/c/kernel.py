@@ -333,7 +333,7 @@ class Emission:
 
     def _stored(self, text: str, store: Store) -> str:
         storage = self.tensors[store.tensor].storage
-        return text if storage == "float16" or is_float(storage) else f"({C_TYPES[storage]}){text}"
+        return text if is_float(storage) else f"({C_TYPES[storage]}){text}"
 
 
 def lane_reader(value: Value) -> Internal:

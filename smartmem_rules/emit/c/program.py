@@ -11,7 +11,7 @@ from typing import Any
 
 import jinja2
 
-from smartmem_rules.emit.c.access import Access
+from smartmem_rules.emit.c.access import CONVERTED, Access
 from smartmem_rules.language import cache
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.kernel.launch import Launch, Ordered
@@ -95,8 +95,9 @@ def program(text: str, target: Target, tensors: Iterable[Stored]) -> str:
     if "float64" in storages:
         defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
     prelude = [render("prelude.cl")]
-    if target.device.compute.half and "float16" in storages:
-        prelude.append(render(f"halves_{target.device.compute.half}.cl"))
+    if target.device.compute.half:
+        kinds = [kind for storage, kind in CONVERTED.items() if storage in storages]
+        prelude += [render(f"{kind}_{target.device.compute.half}.cl") for kind in kinds]
     return "\n".join([*defines, *prelude, text])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from smartmem_rules.emit.c.access import CONVERTED
 from smartmem_rules.emit.c.expressions import Internal, Value
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.emit.contraction.right_bytes import pack_bytes
@@ -92,11 +93,13 @@ class Columns:
             return
         per_tile = panel.right_rows * self.columns
         start = self._tile_of(packed, packed.name, panel.right_rows)
-        if panel.tensors[packed.name].storage == "float16":
+        converted = CONVERTED.get(panel.tensors[packed.name].storage)
+        if converted:
             width = panel.emission.width
             self.pointer = (
                 f"float widened[{per_tile}]; for (int k = 0; k < {per_tile}; k += {width}) "
-                f"*(smr_float{width}*)(widened + k) = vload_half{width}(0, {start} + k); const float* right = widened;"
+                f"*(smr_float{width}*)(widened + k) = vload_{converted}{width}(0, {start} + k); "
+                "const float* right = widened;"
             )
             return
         self.space = "__global "

@@ -25,7 +25,7 @@ def draw_mode(random: np.random.Generator) -> Mode:
     return Mode(
         level=level,
         memory=memory,
-        dtype=str(random.choice(("float32", "float16"), p=(0.8, 0.2))),
+        dtype=str(random.choice(("float32", "float16", "bfloat16"), p=(0.8, 0.13, 0.07))),
         device=device,
         debug=bool(random.random() < 0.15),
         units=str(random.choice(_UNITS)) if device == "nvidia" else "",

@@ -185,7 +185,9 @@ class Memory:
         1 << 22,
     )
     step_bytes: int = whole("bytes that a work-item may keep to itself from one step of a scan to the next", 65536)
-    storage: tuple[str, ...] = words("element types in memory, the preferred one first", "float32", "float16")
+    storage: tuple[str, ...] = words(
+        "element types in memory, the preferred one first", "float32", "float16", "bfloat16"
+    )
 
     @property
     def of_arrays(self) -> int:

@@ -17,6 +17,7 @@ from smartmem_rules.language.blocks.keys import (
     whole,
     wholes,
     word,
+    words,
 )
 from smartmem_rules.language.blocks.matrix import ELEMENTS, OPERANDS
 
@@ -183,11 +184,11 @@ class Group(Schedule):
         subgroup: work-items of the device's sub-groups.
     """
 
-    factors: str = word(
-        "the type of both factors' elements in local memory: what a matrix unit of the device multiplies; floats are "
-        "multiplied without one too",
+    factors: tuple[str, ...] = words(
+        "the types of both factors' elements in local memory, one of which a matrix unit of the device multiplies; "
+        "float32, which is alone, is multiplied without one too",
         *ELEMENTS,
-        default="float32",
+        default=("float32",),
     )
     operands: str = word(
         "where the matrix unit reads its factors: a device may have one unit of either kind",
@@ -204,6 +205,11 @@ class Group(Schedule):
     work_group: WorkGroup = part(WorkGroup)
     cycles: GroupCycles = part(GroupCycles)
     subgroup: int = 32
+
+    @property
+    def of_halves(self) -> bool:
+        """Whether its tiles are of narrower elements than float32, and only for matrix units."""
+        return "float32" not in self.factors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import IndexMap, axis_variables, index_map
 
-VECTORS = ("float32", "float16")
+VECTORS = ("float32", "float16", "bfloat16")
 """What is read and written several elements at a time."""
 INTEGER_VECTORS = ("int8", "uint8", "int16", "uint16", "int32")
 """The same on CPUs: integers that are computed in vectors of int."""

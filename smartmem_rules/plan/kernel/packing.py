@@ -13,13 +13,15 @@ from smartmem_rules.plan.kernel.model import Layout
 from smartmem_rules.plan.kernel.storage import SLACK, buffer_dtype
 
 LARGEST_HALF = 65504.0
+_LARGEST = {"float16": LARGEST_HALF, "bfloat16": 3.3895313892515355e38}
 _IN_PLACE_FROM = 1 << 16
 _LARGE_PAGES_FROM = 1 << 22
 
 
 def holds(storage: str, values: np.ndarray) -> bool:
     """Whether no finite value becomes infinite when it is stored."""
-    return storage != "float16" or not np.any(np.isfinite(values) & (np.abs(values) > LARGEST_HALF))
+    largest = _LARGEST.get(storage)
+    return largest is None or not np.any(np.isfinite(values) & (np.abs(values) > largest))
 
 
 def room(elements: int, dtype: np.dtype[Any]) -> np.ndarray:

@@ -12,6 +12,8 @@ from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
 TEXEL_LANES = 4
+HALVES = ("float16", "bfloat16")
+"""Floats of 16 bits: a plan stores floats so, and computes in single precision."""
 SLACK = 64
 """Bytes that may be read behind the end of a constant: vector loads reach over the last element."""
 ALIGNMENT = 64

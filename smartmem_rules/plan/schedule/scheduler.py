@@ -21,6 +21,7 @@ from smartmem_rules.language.blocks.schedule import (
 from smartmem_rules.plan.kernel.key import kernel_key, launch_key
 from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored, row_major
+from smartmem_rules.plan.kernel.storage import HALVES
 from smartmem_rules.plan.kernel.traffic import tensors_in_memory
 from smartmem_rules.plan.schedule.contraction.factors import PackedPanel, Packer
 from smartmem_rules.plan.schedule.contraction.group import GemmShape, fitting, gemm_shape_of, tiles_of
@@ -295,7 +296,8 @@ class Scheduler:
         choice = form.choice
         packed = self.packer.columns(kernel, c, choice.tile.columns) if constant else None
         unit = choice.tile.unit
-        if packed is not None and unit is not None and unit.factors == "float16" != self.tensors[packed.name].storage:
+        of_halves = "" if unit is None or unit.factors not in HALVES else unit.factors
+        if packed is not None and of_halves and of_halves != self.tensors[packed.name].storage:
             return self._in_floats(kernel, c)
         if packed is not None and choice.tile.right_type == "half" and self.tensors[packed.name].storage != "float16":
             choice = replace(choice, tile=replace(choice.tile, right_type="float"))
@@ -307,7 +309,7 @@ class Scheduler:
 
     def _in_floats(self, kernel: Kernel, c: Contraction) -> Kernel:
         """Size a contraction whose packed factor turned out to hold what halves do not."""
-        floats = tuple(s for s in self.schedules if not isinstance(s, Group) or s.factors == "float32")
+        floats = tuple(s for s in self.schedules if not isinstance(s, Group) or not s.of_halves)
         match replace(self.templates, schedules=floats).required(kernel):
             case GroupForm() as form:
                 return self._group(kernel, c, form, True)
@@ -359,7 +361,7 @@ def _reading_packed(kernel: Kernel, packed: Sequence[PackedPanel | None]) -> Ker
 
 def too_large(kernels: Sequence[Kernel], schedules: Sequence[Schedule], local_memory: int) -> set[str]:
     """What kernels write whose rows no tile of a work-group leaves room for in local memory."""
-    tiles = [t for s in schedules if isinstance(s, Group) and s.factors == "float32" for t in tiles_of(s)]
+    tiles = [t for s in schedules if isinstance(s, Group) and not s.of_halves for t in tiles_of(s)]
     found: set[str] = set()
     for kernel in kernels:
         c = kernel.contraction

@@ -164,10 +164,10 @@ class Templates:
 
     def _unit(self, s: Group, kernel: Kernel, c: Contraction) -> Matrix | None:
         """The matrix unit that a schedule's factors take; None where there is none or it would lose something."""
-        unit = self.device.matrix_unit(s.factors, s.operands)
-        if s.factors == "float32" or unit is None:
-            return unit
-        return unit if s.factors == self.storage == "float16" and all(self._types.halves(kernel, c)) else None
+        if not s.of_halves:
+            return self.device.matrix_unit("float32", s.operands)
+        unit = self.device.matrix_unit(self.storage, s.operands) if self.storage in s.factors else None
+        return unit if unit is not None and all(self._types.halves(kernel, c)) else None
 
     def groups(self, kernel: Kernel, s: Group) -> list[GroupChoice]:
         """The tiles of work-groups that a contraction may have, the fastest by the model first.
@@ -185,7 +185,7 @@ class Templates:
         splits = (1,) if is_symbolic(count((*kernel.axes, *reduced))) else s.splits
         unit = None if kernel.contraction is None else self._unit(s, kernel, kernel.contraction)
         tiles = [replace(t, unit=unit) if unit is not None and t.takes(unit) else t for t in tiles_of(s)]
-        if s.factors != "float32":
+        if s.of_halves:
             tiles = [t for t in tiles if t.unit is not None]
         return rank_groups(tiles, splits, s.cycles, demand, self.device)
 
@@ -230,7 +230,7 @@ class Templates:
         small = most(c.k) < min(t.step for t in tiles_of(s)) // 2 and not (c.stages or kernel.parts)
         if kernel.stages or (kernel.parts and not self.packs(c)) or small:
             return None
-        if s.factors != "float32" and self._unit(s, kernel, c) is None:
+        if s.of_halves and self._unit(s, kernel, c) is None:
             return None
         choices, demand = self.groups(kernel, s), self.demand(kernel)
         if not choices:

@@ -22,8 +22,8 @@ PARTS = (
     ("quantised", 0), ("integer", 0),
 )  # fmt: skip
 """Sources of equally many models, each a test of its own, so that several processes share them."""
-SAMPLES = {"large": 10, "controlled": 15, "quantised": 15, "integer": 8}
-"""Of sources whose models take long, how many are drawn without `--all`."""
+SAMPLES = {"small": 12, "computed": 12, "listed": 12, "large": 6, "controlled": 10, "quantised": 10, "integer": 6}
+"""Of sources whose models take long or that have several parts, how many a part draws without `--all`."""
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

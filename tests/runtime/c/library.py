@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ctypes as c
-import fcntl
-import hashlib
 import importlib.util
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +20,7 @@ import pytest
 
 from smartmem_rules.runtime.devices import devices
 from smartmem_rules.tensor.types import ALL_DTYPES
+from tests.made_once import made_once
 
 ROOT = Path(__file__).parents[3]
 SOURCES = ROOT / "runtime" / "c"
@@ -50,23 +49,6 @@ def run(*command: str | Path, **how: Any) -> str:
     return done.stdout
 
 
-def made_once(name: str, sources: Sequence[Path], make: Callable[[Path], None]) -> Path:
-    """A folder that `make` fills, once for each state of the sources, also with several processes of tests."""
-    digest = hashlib.sha256()
-    for path in sorted(sources):
-        digest.update(path.read_bytes())
-    folder = ROOT / "build" / "c" / f"{name}-{digest.hexdigest()[:16]}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder.with_suffix(".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "made").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            make(folder)
-            (folder / "made").touch()
-    return folder
-
-
 def _files(*folders: Path) -> list[Path]:
     return [path for folder in folders for path in folder.rglob("*") if path.is_file()]
 
@@ -83,7 +65,7 @@ def installed() -> Path:
         run("cmake", "--build", folder / "build", "-j2")
         run("cmake", "--install", folder / "build", "--prefix", folder / "prefix")
 
-    return made_once("library", _files(SOURCES), make) / "prefix"
+    return made_once("c/library", _files(SOURCES), make) / "prefix"
 
 
 def driven(name: str, *command: str | Path) -> tuple[Path, Path]:
@@ -103,7 +85,7 @@ def driven(name: str, *command: str | Path) -> tuple[Path, Path]:
         parts = [*(SOURCES / "src").glob("*.c"), *(SOURCES / "nanopb").glob("*.c")]
         run(*common, "-o", folder / "drive", *HERE.glob("drive*.c"), *parts, "-lm", "-ldl", "-lpthread")
 
-    folder = made_once(name, [*_files(SOURCES), *HERE.glob("*.[ch]")], make)
+    folder = made_once(f"c/{name}", [*_files(SOURCES), *HERE.glob("*.[ch]")], make)
     return folder / "drive", folder / "libstub.so"
 
 

@@ -17,7 +17,7 @@ from smartmem_rules.verification.mutation.mutate import _says_where_it_pays, mut
         ("factor_addend", 6),
         ("clip_of_relu", 4),
         pytest.param("scale_after_gemm", 8, marks=pytest.mark.exhaustive),
-        ("depth_to_space", 10),
+        pytest.param("depth_to_space", 10, marks=pytest.mark.exhaustive),
         ("squeeze", 0),
         ("mod_of_mod", 4),
         ("combine", 30),

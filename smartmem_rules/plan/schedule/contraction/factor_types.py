@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Stored
+from smartmem_rules.plan.kernel.storage import HALVES
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, Select, tensors_read
 
 
@@ -39,12 +40,12 @@ class FactorTypes:
         """Whether an expression has no values that halves cannot hold, where it is a stored one or a part of one."""
         read = tensors_read(factor)
         if read and is_constant(factor, self.constants):
-            return self.storage == "float16" and all(
-                self.tensors[t].storage == "float16" for t in read if t in self.tensors
+            return self.storage in HALVES and all(
+                self.tensors[t].storage == self.storage for t in read if t in self.tensors
             )
         match factor:
             case Read():
-                return factor.tensor in self.tensors and self.tensors[factor.tensor].storage == "float16"
+                return factor.tensor in self.tensors and self._stored_as_half(factor.tensor)
             case Select():
                 return self.is_half(factor.then) and self.is_half(factor.otherwise)
             case Const():
@@ -56,11 +57,15 @@ class FactorTypes:
             case _:
                 return False
 
+    def _stored_as_half(self, name: str) -> bool:
+        """Whether a tensor has the type in which the plan stores floats, and that is one of 16 bits."""
+        return self.storage in HALVES and self.tensors[name].storage == self.storage
+
     def _made_of_halves(self, kernel: Kernel, c: Contraction) -> bool:
         """Whether rows are made on chip of what lies in memory as halves, and would be stored as halves themselves."""
-        if self.storage != "float16" or not c.fed or self.wide.intersection(c.fed):
+        if self.storage not in HALVES or not c.fed or self.wide.intersection(c.fed):
             return False
         if not (c.stages or self.computed):
             return False
         made = [self.tensors[t] for t in kernel.reads if t in self.tensors]
-        return all(t.storage == "float16" for t in made if t.role == "intermediate")
+        return all(t.storage == self.storage for t in made if t.role == "intermediate")

@@ -12,7 +12,7 @@ from smartmem_rules.language.blocks.schedule import FewBitWeights
 from smartmem_rules.plan.kernel.byte_factors import byte_factor, packed_bytes
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Layout, Stored, row_major
 from smartmem_rules.plan.kernel.packing import holds, pack
-from smartmem_rules.plan.kernel.storage import buffer_dtype
+from smartmem_rules.plan.kernel.storage import HALVES, buffer_dtype
 from smartmem_rules.plan.kernel.words import packed_words
 from smartmem_rules.plan.schedule.contraction.few_bits import FewBits, few_bits
 from smartmem_rules.plan.schedule.contraction.sizing import count
@@ -276,7 +276,7 @@ class Packer:
         layout: Layout | None = None,
         packed: np.ndarray | None = None,
     ) -> None:
-        dtype = "float32" if storage == "float16" else storage
+        dtype = "float32" if storage in HALVES else storage
         self.tensors[name] = Stored(
             name=name,
             type=TensorType(dtype, (values.size,) if layout is None else values.shape),

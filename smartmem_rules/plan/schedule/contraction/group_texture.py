@@ -33,7 +33,9 @@ class TextureTiles:
         types = FactorTypes(
             storage=self.storage, constants=self.constants, tensors=tensors, wide=self.wide, computed=False
         )
-        left, right = ("half" if half else "float" for half in types.halves(kernel, kernel.contraction))
+        computes = self.storage == "float16"  # texture GPUs that compute in half precision know no other halves
+        halves = types.halves(kernel, kernel.contraction)
+        left, right = ("half" if half and computes else "float" for half in halves)
         tiles = [replace(t, left_type=left, right_type=right) if t.direct else t for t in tiles_of(s)]
         fit = fitting(tiles, demand, self.device.memory.local_memory)
         return [GroupChoice(tile, 1) for tile in sorted(fit, key=lambda t: group_time(self.device, t, demand))]
