@@ -48,6 +48,8 @@ CASES: list[tuple[str, dict[str, np.ndarray], dict[str, Any]]] = [
     ("LSTM", recurrent(4, 2), {"direction": "bidirectional", "activations": MIXED * 2,
                                "activation_alpha": [0.4, 0.9, 0.8] * 2, "activation_beta": [0.1, 0.7] * 2}),
     ("ReduceL2", {"x": np.arange(-6, 6, dtype=np.int32).reshape(3, 4)}, {"axes": [1]}),
+    ("ReduceLogSum", {"x": np.array([[0, 0], [20, 1], [-3, 2], [2**20, 5]], np.int32)}, {"axes": [1]}),
+    ("ReduceLogSumExp", {"x": np.array([[8, 8, 7, 7], [3, 3, 3, 2], [-9, 2**30, 5, 0]])}, {"axes": [1]}),
 ]  # fmt: skip
 
 
@@ -141,3 +143,55 @@ def test_a_long_transform_has_exact_turns(dtype: type, bound: float) -> None:
     found = optimize(model).run({"x": x})["y"].astype(np.float64)
     expected = np.fft.rfft(x[..., 0].astype(np.float64), axis=1)
     assert np.abs(found[..., 0] + 1j * found[..., 1] - expected).max() < bound * np.abs(expected).max()
+
+
+LONG = [[0, 0, 9, 9], [1, 2, 5.5, 7.25], [-4, -3, 3, 3], [4, 4, 4, 4], [6, 6, 300, 30], [3, 3, 2, 1]]
+"""Regions inside, over the edges, of no extent, far longer than the data, and with their ends before their starts."""
+
+
+@pytest.mark.parametrize(
+    ("opset", "attributes"),
+    [(10, {}), (16, {}), (16, {"coordinate_transformation_mode": "output_half_pixel"})],
+)
+def test_samples_as_many_as_a_region_is_long(opset: int, attributes: dict[str, Any]) -> None:
+    feeds = {
+        "x": numbers(2, 3, 10, 11),
+        "rois": np.array(LONG, np.float32) * 4,
+        "batches": np.array([0, 1, 0, 1, 1, 0]),
+    }
+    given = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in feeds.items()
+    ]
+    node = helper.make_node(
+        "RoiAlign", list(feeds), ["y"], output_height=3, output_width=2, spatial_scale=0.25, **attributes
+    )
+    graph = helper.make_graph([node], "one", given, [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(optimize(model).run(feeds)["y"], session.run(None, feeds)[0], rtol=1e-4, atol=1e-5)
+
+
+MATRICES = np.array([[[0, 1, 0], [0, 0, 2], [3, 0, 0]], [[4, 1, -2], [1, 3, 0.5], [0.25, 0, -5]]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("operator", "x", "attributes", "outputs"),
+    [
+        ("Inverse", MATRICES, {}, 1),
+        ("Unique", np.array([2, 1, 1, 3, 4, 3], np.float32), {}, 3),
+        ("NhwcMaxPool", np.arange(-90, 90, dtype=np.int8).reshape(1, 6, 6, 5) * 7, {"kernel_shape": [3, 2]}, 1),
+    ],
+)
+def test_same_as_the_operators_of_onnxruntime(
+    operator: str, x: np.ndarray, attributes: dict[str, Any], outputs: int
+) -> None:
+    names = [f"y{place}" for place in range(outputs)]
+    given = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+    node = helper.make_node(operator, ["x"], names, domain="com.microsoft", **attributes)
+    graph = helper.make_graph([node], "one", [given], [onnx.ValueInfoProto(name=name) for name in names])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    found = optimize(model).run({"x": x})
+    for name, wanted in zip(names, session.run(None, {"x": x}), strict=True):
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-6)

@@ -125,8 +125,8 @@ def test_any_number_of_threads(plans: tuple[Path, Path], threads: str) -> None:
 def test_who_has_no_patience_leaves_the_rest_to_the_others(
     tmp_path: Path, plans: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(megakernel, "spin_limit", lambda longest, device, rule: 1)
-    monkeypatch.setattr(wavefront, "spin_limit", lambda longest, device, rule: 1)
+    monkeypatch.setattr(megakernel, "spin_limit", lambda longest, rest, device, rule: 1)
+    monkeypatch.setattr(wavefront, "spin_limit", lambda longest, rest, device, rule: 1)
     plan = optimize(layers(tmp_path))
     (launch,) = ordered_launches(plan.kernels)
     assert launch.tasks.patience == 1
@@ -212,3 +212,11 @@ def test_units_do_not_wait_long() -> None:
     assert len(joined(("x", "a", large // 10, 64), ("a", "b", large // 10, 64))) == 2
     assert len(joined(("x", "a", small, 1), ("a", "b", small, 1))) == 1
     assert len(joined(("x", "a", large, 3), ("y", "b", large, 3))) == 1
+
+
+def test_who_waits_leaves_no_sooner_than_that_pays() -> None:
+    # without one of two units the second kernel takes half of its time longer, far more than a work-item of the first
+    (launch,) = joined(("x", "a", 10_000_000, 64), ("a", "b", 1_000_000_000, 64))
+    assert isinstance(launch, Ordered)
+    lost = MACHINE.compute.unit_time(1_000_000_000) / 2
+    assert launch.tasks.patience == pytest.approx(lost / MACHINE.compute.poll_ns)

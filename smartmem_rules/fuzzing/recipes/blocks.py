@@ -23,6 +23,7 @@ FUSED = (
     "FusedMatMul", "Gelu", "FastGelu", "BiasGelu", "QuickGelu", "SkipLayerNormalization", "FusedConv",
     "SkipSimplifiedLayerNormalization",
 )  # fmt: skip
+CONTRIBUTED = ("Trilu", "ExpandDims", "Pad", "Unique", "CDist", "NhwcMaxPool", "Inverse")
 
 
 def _epsilon(b: Builder) -> dict[str, Any]:
@@ -166,3 +167,32 @@ def fused(b: Builder) -> None:
         given = window(b, b.shape(x)[2:], True)
         w = b.operand((b.integer(1, 5), b.shape(x)[1], *given["kernel_shape"]), "float32")
         b.one(operator, [x, w], MICROSOFT, activation=b.pick(("Relu", "Tanh", "Sigmoid")), **given)
+
+
+def contributed(b: Builder) -> None:
+    """Operators of com.microsoft that are no fusions: some have become ONNX's own since."""
+    operator = b.pick(CONTRIBUTED)
+    if operator == "Trilu":
+        k = [b.ints(b.integer(-3, 3))] if b.chance() else []
+        b.one(operator, [b.tensor(("float32", "int64"), 2, 5), *k], MICROSOFT, upper=b.integer(0, 1))
+    elif operator == "ExpandDims":
+        x = b.tensor(None, 0, 5)
+        rank = len(b.shape(x))
+        b.one(operator, [x, b.constant(b.integer(-rank - 1, rank), np.int32)], MICROSOFT)
+    elif operator == "Pad":
+        x = b.tensor(("float32",), 1, 4)
+        pads = b.ints([b.integer(0, 2) for _ in range(2 * len(b.shape(x)))])
+        b.one(operator, [x, pads], MICROSOFT, mode=b.pick(("constant", "edge")))
+    elif operator == "Unique":
+        b.add(operator, [b.tensor(("float32",), 1, 1)], 3, MICROSOFT)
+    elif operator == "CDist":
+        x = b.tensor(("float32",), 2, 2)
+        other = b.operand((b.integer(1, 5), b.shape(x)[1]), "float32")
+        b.one(operator, [x, other], MICROSOFT, metric=b.pick(("euclidean", "sqeuclidean")))
+    elif operator == "NhwcMaxPool":
+        x = b.tensor(("int8", "uint8"), 4, 4, lambda a: a.size > 0)
+        b.one(operator, [x], MICROSOFT, **window(b, b.shape(x)[1:3], False))
+    else:
+        n = b.integer(1, 5)  # far from singular, or no digit of the result means anything
+        matrix = b.random.uniform(-0.2, 0.2, (*b.pick(((), (2,))), n, n)) + np.eye(n)
+        b.one(operator, [b.input(matrix.astype(np.float32))], MICROSOFT)

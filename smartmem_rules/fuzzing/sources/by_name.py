@@ -41,7 +41,7 @@ RECIPES: Mapping[Recipe, int] = {
     sums.matmul: 8, sums.gemm: 3, sums.einsum: 2, sums.conv: 6,
     sums.conv_transposed: 2, sums.pool: 4, sums.resize: 3, blocks.normalization: 6,
     blocks.attention: 2, sums.integer_products: 2, blocks.fused: 3, blocks.recurrent: 1,
-    blocks.grid: 1, rules.any_operator: 8,
+    blocks.grid: 1, blocks.contributed: 1, rules.any_operator: 8,
 }  # fmt: skip
 """What a model grows by, with how often."""
 EXTENTS: Mapping[Recipe, int] = {

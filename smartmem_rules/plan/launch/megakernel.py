@@ -52,15 +52,21 @@ def megakernel(
     return Ordered(name=name, steps=steps, tasks=tasks)
 
 
-def spin_limit(longest: float, device: Device, rule: Megakernel | None) -> int:
+def spin_limit(longest: float, rest: float, device: Device, rule: Megakernel | None) -> int:
     """How often a waiting work-group looks at a counter at most.
+
+    Who leaves costs the launch a unit: what remains takes the others longer. It waits as long as that, so that at most
+    twice the time is lost of what could have been, whether or not the other thread runs (the ski rental problem).
 
     Args:
         longest: modelled nanoseconds of the work that it waits for.
+        rest: modelled nanoseconds on one unit of what remains of the launch.
         rule: says how many times longer it waits; as long as modelled where None.
     """
     patience = 1.0 if rule is None else rule.patience
-    return max(1, round(patience * longest / device.compute.poll_ns))
+    units = max(2, device.compute.units)
+    lost = rest / (units - 1) - rest / units
+    return max(1, round(max(patience * longest, lost) / device.compute.poll_ns))
 
 
 def places(order: TaskGraph) -> int:
@@ -196,7 +202,9 @@ def _joined(group: _Group, rule: Megakernel, device: Device) -> Launch:
     if len(steps) == 1:
         return steps[0]
     awaited = [group.members[wait.step].longest for waits in group.waits for wait in waits]
-    patience = spin_limit(max(awaited, default=0.0), device, rule)
+    first = next((step for step, waits in enumerate(group.waits) if waits), len(steps))
+    rest = sum(member.time for member in group.members[first:])
+    patience = spin_limit(max(awaited, default=0.0), rest, device, rule)
     in_place = {new: old for step in steps for new, old in step.in_place.items()}
     joined = megakernel(steps[0].name, steps, tuple(group.waits), patience)
     return replace(joined, bytes_moved=sum(step.bytes_moved for step in steps), in_place=in_place)

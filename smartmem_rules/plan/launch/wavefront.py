@@ -254,8 +254,8 @@ def _one_launch(stack: Sequence[_Layer], shares: int, device: Device, rule: Mega
     steps = tuple(replace(_cut(layer, shares), rows=_share_rows(layer, shares)) for layer in stack)
     waits = tuple((Wait(n - 1, 1),) if n else () for n in range(len(stack)))
     # until the first share has gone through the layers at work
-    longest = device.compute.units * max(k.product_time(device) + k.scan_time(device) for k in stack) / shares
-    patience = spin_limit(longest, device, rule)
+    times = [layer.product_time(device) + layer.scan_time(device) for layer in stack]
+    patience = spin_limit(device.compute.units * max(times) / shares, sum(times), device, rule)
     return megakernel(f"{stack[0].product.name}_layers", steps, waits, patience, tuple(range(len(stack))))
 
 

@@ -263,7 +263,7 @@ const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, 
             while (atomic_load_explicit(state + 80, memory_order_relaxed, memory_scope_device) < 16) {
                 for (int polls = 0; !stuck; ++polls) {
                     if (atomic_load_explicit(state + 64, memory_order_acquire, memory_scope_device) >= 1) break;
-                    stuck = polls == 51;
+                    stuck = polls == 102;
                 }
                 if (stuck) break;
 const int item = atomic_fetch_add_explicit(state + 80, 1, memory_order_relaxed, memory_scope_device);
@@ -276,7 +276,7 @@ const int item = atomic_fetch_add_explicit(state + 80, 1, memory_order_relaxed, 
             while (atomic_load_explicit(state + 112, memory_order_relaxed, memory_scope_device) < 1) {
                 for (int polls = 0; !stuck; ++polls) {
                     if (atomic_load_explicit(state + 96, memory_order_acquire, memory_scope_device) >= 16) break;
-                    stuck = polls == 51;
+                    stuck = polls == 102;
                 }
                 if (stuck) break;
 const int item = atomic_fetch_add_explicit(state + 112, 1, memory_order_relaxed, memory_scope_device);

@@ -158,7 +158,7 @@ const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, 
             while (atomic_load_explicit(state + 80, memory_order_relaxed, memory_scope_device) < 1) {
                 for (int polls = 0; !stuck; ++polls) {
                     if (atomic_load_explicit(state + 64, memory_order_acquire, memory_scope_device) >= 1) break;
-                    stuck = polls == 8;
+                    stuck = polls == 16;
                 }
                 if (stuck) break;
 const int item = atomic_fetch_add_explicit(state + 80, 1, memory_order_relaxed, memory_scope_device);

@@ -1,0 +1,150 @@
+"""Systems that run a model in processes of their own and take turns: ours, ONNX Runtime, OpenVINO.
+
+`one_core.py` gives each one thread and counts the processor's time, `by_clock.py` gives them all cores and a clock.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from networks import path
+
+from smartmem_rules.benchmarking.peer_systems import SYSTEMS
+from smartmem_rules.graph.zoo import save_materialized
+
+RUNS = 2
+"""Of a system in each turn, behind one that does not count."""
+NAMES = ("ours", "onnxruntime", "openvino")
+HEADER = "model | ours, ms | ONNX Runtime | OpenVINO | ONNX Runtime / ours | the better / ours"
+PAUSE = 0.05
+"""Seconds before a turn: ONNX Runtime's threads spin for a while after a run."""
+
+
+def medians(model: Path, threads: int, turns: int, environments: Mapping[str, Mapping[str, str]]) -> list[float]:
+    """The medians of the systems of `NAMES` on a model, in milliseconds.
+
+    Args:
+        environments: variables by the system's name.
+    """
+    with tempfile.TemporaryDirectory(prefix="smartmem-turns-") as folder:
+        complete, feeds = Path(folder) / "model.onnx", Path(folder) / "feeds.npz"
+        save_materialized(model, complete)
+        # ours comes first: it writes the inputs
+        systems = [Served(name, complete, feeds, threads, environments.get(name, {})) for name in NAMES]
+        for _ in range(turns):
+            for system in systems:
+                system.turn()
+    return [system.close() for system in systems]
+
+
+def row(name: str, times: list[float]) -> list[str]:
+    """A line of the table."""
+    ours, *others = times
+    return [name, *(f"{ms:.1f}" for ms in times), *(f"{ratio:.2f}" for ratio in (others[0] / ours, min(others) / ours))]
+
+
+def mean_row(found: list[list[float]]) -> list[str]:
+    """The table's last line: geometric means of the ratios."""
+    ratios = [[others[0] / ours, min(others) / ours] for ours, *others in found]
+    means = [math.exp(statistics.fmean(map(math.log, column))) for column in zip(*ratios, strict=True)]
+    return ["geometric mean", "", "", "", *(f"{mean:.2f}" for mean in means)]
+
+
+def model_file(name: str) -> Path:
+    """A model by its name or its path."""
+    return path(name) if path(name).exists() else Path(name)
+
+
+class Served:
+    """A system in a process of its own.
+
+    Args:
+        threads: that it may use; more than one are timed by the clock, one by the time of the processor.
+    """
+
+    def __init__(self, system: str, model: Path, feeds: Path, threads: int, environment: Mapping[str, str]) -> None:
+        self.found: list[float] = []
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, system, str(model), str(feeds), str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        self.answer()
+
+    def answer(self) -> list[float]:
+        """What it says next."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.process.args!r} ended")
+        said: list[float] = json.loads(line)
+        return said
+
+    def turn(self) -> None:
+        """Some runs."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("run\n")
+        self.process.stdin.flush()
+        self.found += self.answer()
+
+    def close(self) -> float:
+        """End it; the median of its runs, in milliseconds."""
+        self.process.kill()
+        self.process.wait()
+        return statistics.median(self.found)
+
+
+def serve(system: str, model: str, feeds: str, threads: int) -> None:
+    """Answer each line with the milliseconds of some runs."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what a system prints must not come between the answers
+    run = ours(model, feeds) if system == "ours" else peer(system, model, feeds, threads)
+    clock = time.process_time if threads == 1 else time.perf_counter
+    for _ in range(3):
+        run()
+    answers.write("[]\n")
+    for _ in sys.stdin:
+        time.sleep(PAUSE)
+        run()
+        spent = []
+        for _ in range(RUNS):
+            begin = clock()
+            run()
+            spent.append((clock() - begin) * 1e3)
+        answers.write(json.dumps(spent) + "\n")
+
+
+def ours(model: str, feeds: str) -> Callable[[], object]:
+    """Our plan's inference; its inputs go to the file."""
+    import smartmem_rules
+
+    plan = smartmem_rules.optimize(model)
+    drawn: dict[str, Any] = plan.random_feeds()
+    np.savez(feeds, **drawn)
+    executor = plan.prepare()
+    return lambda: executor.run(drawn)
+
+
+def peer(system: str, model: str, feeds: str, threads: int) -> Callable[[], object]:
+    """Another system's inference on the inputs of the file."""
+    with np.load(feeds) as archive:
+        drawn = {name: archive[name] for name in archive.files}
+    opened = SYSTEMS[system][0](model, threads, "")
+    return lambda: opened.run(drawn)
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:4], int(sys.argv[4]))
