@@ -147,4 +147,5 @@ def peer(system: str, model: str, feeds: str, threads: int) -> Callable[[], obje
 
 
 if __name__ == "__main__":
-    serve(*sys.argv[1:4], int(sys.argv[4]))
+    system, model, feeds, threads = sys.argv[1:5]
+    serve(system, model, feeds, int(threads))

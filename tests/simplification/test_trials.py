@@ -43,18 +43,33 @@ def with_special_values(feeds: dict[str, np.ndarray], seed: int) -> dict[str, np
     return made
 
 
+def close_halves(got: np.ndarray, wanted: np.ndarray, largest: float) -> bool:
+    """Whether halves differ by no more than numbers as large as the largest are rounded."""
+    bound = tolerance_of("float16", "") * largest
+    return np.allclose(got.astype(np.float64), wanted.astype(np.float64), rtol=0, atol=bound, equal_nan=True)
+
+
 def differences(case: Case, made: onnx.ModelProto, feeds: dict[str, np.ndarray], finite: bool) -> list[str]:
-    """The outputs that differ; with `finite` only those whose numbers are finite are compared."""
+    """The outputs that differ; with `finite` only those whose numbers are finite are compared.
+
+    ONNX Runtime computes runs of nodes in halves as floats, so the difference of two equal halves may be what rounding
+    took from them. Halves are compared by the largest number among the outputs, therefore.
+    """
     found = []
     names = [value.name for value in case.model.graph.output]
     precisions = precisions_of(case.model)
-    for name, wanted, got in zip(names, run(case.model, feeds), run(made, feeds), strict=True):
+    before = run(case.model, feeds)
+    largest = max(
+        (float(np.abs(one[np.isfinite(one)]).max(initial=0)) for one in before if one.dtype.kind == "f"), default=0
+    )
+    for name, wanted, got in zip(names, before, run(made, feeds), strict=True):
         if (wanted.dtype, wanted.shape) != (got.dtype, got.shape):
             found.append(f"{name}: {got.dtype}{got.shape} in place of {wanted.dtype}{wanted.shape}")
         elif finite and wanted.dtype.kind == "f" and not np.isfinite(wanted.astype(np.float64)).all():
             continue
         elif not (error := compare(got, wanted)[0]) <= tolerance_of(wanted.dtype.name, precisions.get(name, "")):
-            found.append(f"{name}: relative error {error}")
+            if wanted.dtype != np.float16 or not close_halves(got, wanted, largest):
+                found.append(f"{name}: relative error {error}")
     return found
 
 
