@@ -168,7 +168,7 @@ class Evaluator(ABC):
             return UNKNOWN
         value = self.value(node.expr)
         if pointer and isinstance(value, Pointer):
-            return Pointer(*_in_units(value, item_size(kind)), width, value.indexed)
+            return _pointed(value, item_size(kind), width)
         return UNKNOWN if kind in FLOATS and not isinstance(value, Pointer) else value
 
     def _ternary(self, node: Any) -> Value:
@@ -272,14 +272,26 @@ class Evaluator(ABC):
                 raise SimulationError(f"a kernel asks for {name}, which is not followed")
 
 
-def _in_units(pointer: Pointer, size: int) -> tuple[Space, Number]:
-    """The space and the offset of a pointer in elements of so many bytes; local arrays are of several types."""
+def _pointed(pointer: Pointer, size: int, width: int) -> Pointer:
+    """A pointer to vectors of `width` elements of so many bytes.
+
+    Local arrays are of several types. Tensors keep their elements: `uint2` are four elements of a tensor of `ushort`.
+
+    Raises:
+        SimulationError: a vector is no whole number of a tensor's elements.
+    """
     space = pointer.space
-    if space.kind != "local" or space.item_bytes == size:
-        return space, pointer.offset
+    if space.kind not in ("global", "local") or space.item_bytes == size:
+        return Pointer(space, pointer.offset, width, pointer.indexed)
+    if space.kind == "global":
+        elements, rest = divmod(width * size, space.item_bytes)
+        if rest:
+            raise SimulationError(f"a kernel reads parts of the elements of {space.name}, which is not followed")
+        return Pointer(space, pointer.offset, elements, pointer.indexed)
     offset = binary("*", pointer.offset, space.item_bytes)
     assert is_number(offset)
-    return replace(space, item_bytes=size, elements=space.elements * space.item_bytes // size), divide(offset, size)
+    resized = replace(space, item_bytes=size, elements=space.elements * space.item_bytes // size)
+    return Pointer(resized, divide(offset, size), width, pointer.indexed)
 
 
 def whole(value: Value) -> int:

@@ -219,3 +219,26 @@ def test_what_is_not_followed_is_said():
 def test_text_that_is_no_kernel():
     with pytest.raises(SimulationError, match="cannot be read"):
         launch("", "int 3x = ;", [], set(), (4,), (4,), device())
+
+
+WORDS = "__global const ushort* restrict p0, __global ushort* restrict p1"
+
+
+def test_words_over_a_tensor_of_16_bits_are_as_many_elements_as_they_hold():
+    on = device()
+    body = (
+        "const int item = (int)get_global_id(0); ((__global uint2*)(p1))[item] = ((__global const uint2*)(p0))[item];"
+    )
+    tensors = [buffer("x", 64, "bfloat16"), buffer("y", 64, "bfloat16")]
+    one = launch(WORDS, body, tensors, {"y"}, (16,), (4,), on)
+    # 16 times 8 bytes
+    assert {n: len(t.lines) for n, t in whole(one, on).tensors.items()} == {"x": 2, "y": 2}
+
+
+def test_parts_of_a_tensors_elements_are_not_followed():
+    on = device()
+    body = "const int item = (int)get_global_id(0); p1[item] = ((__global const uchar*)(p0))[item];"
+    with pytest.raises(SimulationError, match="parts of the elements"):
+        whole(
+            launch(WORDS, body, [buffer("x", 32, "bfloat16"), buffer("y", 32, "bfloat16")], {"y"}, (8,), (4,), on), on
+        )
