@@ -7,6 +7,7 @@
 #include "extents.h"
 #include "pb_decode.h"
 #include "probes.h"
+#include "sections.h"
 
 enum { MOST_IMAGE = 1 << 20, TEXEL_LANES = 4, SUMMED_AT_ONCE = 1 << 20 };
 
@@ -214,7 +215,8 @@ static smartmem_status check(const plan_index *index, const plan_file *file) {
         TRY(check_launch(index, index->launches + i));
     for (size_t i = 0; i < index->binaries_count; ++i)
         TRY(check_binary(file, index->binaries + i));
-    return probes_check(index, file);
+    TRY(probes_check(index, file));
+    return sections_check(index, file);
 }
 
 smartmem_status index_open(plan_index *index, const plan_file *file) {

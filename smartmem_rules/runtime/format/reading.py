@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
 from smartmem_rules.plan.kernel.storage import SLACK, stored_bytes
 from smartmem_rules.runtime.format import plan_pb2 as pb
-from smartmem_rules.runtime.format.container import DamageError, Header, Span, section
+from smartmem_rules.runtime.format.container import DamageError, Header, Span, check_unused, section
 from smartmem_rules.runtime.format.elements import dtype_of, known, span_of
 from smartmem_rules.runtime.format.extents import FormulaReader
 from smartmem_rules.runtime.format.probes import read_probe
@@ -46,13 +46,26 @@ def read_plan(data: Any) -> Plan:
         KeyError, TypeError, ValueError: the report is damaged, though its checksum is right.
     """
     index = pb.Plan()
+    header = Header.of(data)
     try:
-        index.ParseFromString(Header.of(data).index(data))
+        index.ParseFromString(header.index(data))
     except DecodeError as error:
         raise DamageError(f"its index is none: {error}") from error
     span = span_of(index.report)
     report = json.loads(section(data, span)[: span.size].tobytes())
-    return _Reader(index, data).plan(report)
+    plan = _Reader(index, data).plan(report)
+    check_unused(data, header, map(span_of, _sections(index)))
+    return plan
+
+
+def _sections(index: pb.Plan) -> Iterator[pb.Section]:
+    """All sections to which an index points; a message without one has an empty one, which covers nothing."""
+    yield index.report
+    yield from (tensor.packed.section for tensor in index.tensors if tensor.HasField("packed"))
+    yield from (binary.section for binary in index.binaries)
+    for probe in index.probes:
+        for rows in (one.rows for one in (*probe.fillings, *probe.answers) if one.HasField("rows")):
+            yield from (rows.different, rows.numbers)
 
 
 class _Reader:
