@@ -1,4 +1,4 @@
-"""Puts new rows behind those of a cache: one launch for many buffers, where a copy of each would take longer to ask for."""
+"""Puts new rows behind those of a cache: one launch for many buffers, where copies take longer to ask for."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-
 from smartmem_rules.emit.c.program import render
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime.contexts.memory import RunError
+from smartmem_rules.runtime.contexts.numbers import set_number
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.programs.compiling import Programs
 
@@ -50,7 +49,7 @@ class _Launch:
                 self._kernel.set_arg(place, new)
         self._bound = memory
         for place, number in enumerate((at.place, at.first, at.sequences), len(memory)):
-            self._kernel.set_arg(place, np.int32(number))
+            set_number(self._kernel, place, number)
         cl.enqueue_nd_range_kernel(queue, self._kernel, (self._own * at.sequences,), None)
 
 
@@ -81,9 +80,7 @@ class Appending:
             for start in range(0, len(names), MOST)
         ]
 
-    def enqueue(
-        self, rows: Mapping[str, Any], buffers: Mapping[str, Any], places: Sequence[int], queue: Any
-    ) -> None:
+    def enqueue(self, rows: Mapping[str, Any], buffers: Mapping[str, Any], places: Sequence[int], queue: Any) -> None:
         """Put rows behind what sequences have.
 
         Args:

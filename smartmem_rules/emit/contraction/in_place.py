@@ -35,9 +35,7 @@ def pieces_along(body: Expr, var: Var) -> list[Piece]:
     return [(0, var.extent, body)]
 
 
-def scores_in_place(
-    panel: Panel, factor: Expr, n: Var, k: tuple[Var, ...], left: tuple[str, str], padded: int
-) -> bool:
+def scores_in_place(panel: Panel, factor: Expr, n: Var, k: tuple[Var, ...], left: tuple[str, str], padded: int) -> bool:
     """Write products of all rows with those of the factor into the scratch array `inner`, if each lies in one piece.
 
     Args:

@@ -20,6 +20,7 @@ from smartmem_rules.plan.kernel.storage import buffer_dtype, stored_bytes
 from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.contexts.given_up import complain, copied, noted_outputs, with_notes
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
+from smartmem_rules.runtime.contexts.numbers import set_number
 from smartmem_rules.runtime.contexts.pinned import PinnedArrays, pinned_array
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.feeds import Array, shape_at
@@ -73,7 +74,7 @@ class Launch:
         """The launch for extents of the dimensions, which become the kernel's last arguments."""
         count = len(self.source.arguments)
         for place, name in enumerate(self.source.dimensions):
-            self.kernel.set_arg(count + place, np.int32(values[name]))
+            set_number(self.kernel, count + place, values[name])
         if not any(map(is_symbolic, self.source.global_size)):
             return self
         size = tuple(int(at(extent, values)) for extent in self.source.global_size)
