@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import onnx
@@ -19,6 +19,7 @@ from smartmem_rules.graph.expansion.forms import (
 )
 from smartmem_rules.graph.expansion.scans import Scans
 from smartmem_rules.graph.matching import NeedsConstant
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.primitives import storage_dtype
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import buffer_dtype, stored_bytes
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.contexts.given_up import complain, copied, noted_outputs, with_notes
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
