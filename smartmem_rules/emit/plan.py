@@ -100,6 +100,7 @@ def emit_plan(scheduled: Scheduled) -> Plan:
         slots=memory.slots,
         placement=memory.placement,
         sizes=graph.sizes,
+        endings=graph.endings,
         dimensions=graph.dimensions,
         statistics=Statistics(planning=_statistics(scheduled)),
         demands=demands_of(planning.profile, (one.source for one in enqueues)),

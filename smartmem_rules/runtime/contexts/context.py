@@ -30,6 +30,10 @@ from smartmem_rules.tensor.extents import at
 from smartmem_rules.tensor.primitives import storage_dtype
 
 
+class UnendedLoopError(RunError):
+    """A loop whose end depends on data takes more steps than it was unrolled for; the message says which."""
+
+
 class BoundsError(RunError):
     """A kernel of a debug build read or wrote outside a tensor; the message says which, where, and which work-item."""
 
@@ -306,6 +310,7 @@ class ExecutionContext:
 
         Raises:
             RunError: a launch whose work-groups wait for each other has given up.
+            UnendedLoopError: a loop has not ended for these inputs.
         """
         import pyopencl as cl
 
@@ -321,11 +326,12 @@ class ExecutionContext:
         self._copying.clear()
         complain((one.name for one in self._made), (one.source for one in self._made), self._copies)
         results = {name: self._shown(self.plan.tensors[name], host) for name, host in self._staging.items()}
-        names = {count for axes in self.plan.sizes.values() for count in axes.values()}
-        counts = {name: int(results.pop(name)) for name in names}
+        told = {name: int(results.pop(name)) for name in self.plan.told}
+        if self.plan.endings is not None and told[self.plan.endings.number]:
+            raise UnendedLoopError(self.plan.endings.complaint(told[self.plan.endings.number]))
         for name, axes in self.plan.sizes.items():
             for axis, count in axes.items():
-                results[name] = results[name].take(range(counts[count]), axis)
+                results[name] = results[name].take(range(told[count]), axis)
         return results
 
     def _shown(self, stored: Stored, host: Array) -> Array:
