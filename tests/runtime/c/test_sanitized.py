@@ -22,7 +22,7 @@ from tests.runtime.plans import change_source, make_asking_plan, make_half_plan,
 
 HEADER = SOURCES / "include" / "smartmem.h"
 MISUSE = Path(__file__).with_name("drive_misuse.c")
-GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 16
+GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 17
 PRELUDE = "#define SMR_CPU\n#ifndef SMR_PRELUDE\n#define SMR_PRELUDE\n#endif // SMR_PRELUDE\n"
 WRONG = (0, 1, 2, 7, 127, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1, -2, -(2**31), -(2**63))
 
