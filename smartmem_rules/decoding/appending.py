@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from smartmem_rules.emit.c.program import render
 from smartmem_rules.plan.artefact import Source
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.memory import RunError
 from smartmem_rules.runtime.contexts.numbers import set_number
 from smartmem_rules.runtime.devices import Device

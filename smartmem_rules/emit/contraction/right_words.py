@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from smartmem_rules.plan.kernel.words import words_of_block
+from smartmem_rules.records import dataclass
 
 MANTISSA, BIAS = 23, 127
 """Of a float of 32 bits: the bits below its power of two, and what is added to the exponent."""
