@@ -1,7 +1,7 @@
 """Constants that a model only describes: computed when somebody asks for them, or before that in the background.
 
-Planning hardly looks at large weights before it packs them. So threads compute them meanwhile, in the order of the
-model, a limited number of bytes ahead of what was asked for: memory that is not taken need not be cleared either.
+Planning hardly looks at large weights before it packs them. So a thread computes them meanwhile, in the order of
+the model, a limited number of bytes ahead of what was asked for: memory that is not taken need not be cleared either.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from smartmem_rules.tensor.primitives import Array
 
 K = TypeVar("K", bound=Hashable)
 S = TypeVar("S", bound=Hashable)
-_THREADS = 1
 _MOST_AHEAD = 1 << 30
 """Bytes of arrays that are computed and that nobody has asked for."""
 
@@ -72,7 +71,8 @@ class Described:
 class Ahead:
     """Computes arrays in the background, in the order in which they are added.
 
-    Threads end where nothing is left to do or enough is done ahead, so that none outlives what it works for by long.
+    There is one thread, which leaves the other core to the planner. It ends where nothing is left to do or enough is
+    done ahead.
     """
 
     def __init__(self, most: int = _MOST_AHEAD) -> None:
@@ -80,7 +80,7 @@ class Ahead:
         self._lock = threading.Lock()
         self._waiting: deque[Described] = deque()
         self._bytes = 0
-        self._threads = 0
+        self._is_working = False
 
     def add(self, description: Description, size: int) -> Described:
         """An array of so many bytes that will be computed."""
@@ -113,9 +113,9 @@ class Ahead:
 
     def _start(self) -> None:
         with self._lock:
-            if self._threads >= _THREADS or not self._has_work():
+            if self._is_working or not self._has_work():
                 return
-            self._threads += 1
+            self._is_working = True
         threading.Thread(target=self._work, name="weights", daemon=True).start()
 
     def _has_work(self) -> bool:
@@ -125,7 +125,7 @@ class Ahead:
         while True:
             with self._lock:
                 if not self._has_work():
-                    self._threads -= 1
+                    self._is_working = False
                     return
                 one = self._waiting.popleft()
                 one.is_ahead = True
