@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.boundary_split import interior
@@ -30,6 +30,7 @@ from smartmem_rules.emit.c.team import Team, in_one_loop, shared_loop
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.language.blocks.device import TextChoices
 from smartmem_rules.plan.kernel.addressing import INTEGER_VECTORS, VECTORS, is_contiguous
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Apply,

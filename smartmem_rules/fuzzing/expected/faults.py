@@ -8,12 +8,12 @@ These are faults of other programs: the optimizer knows nothing of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import onnx
 
 from smartmem_rules.fuzzing.expected import conditions
 from smartmem_rules.fuzzing.expected.conditions import Operands
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pytest
 from smartmem_rules.graph.failures import UnknownValuesError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.model import Graph, GraphError
+from smartmem_rules.limits import Limits
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array
@@ -231,9 +232,14 @@ def test_a_loop_that_ends_by_its_data(rules: RuleBase, limit: int, start: float)
     np.testing.assert_allclose(steps[: int(count[0])] if count else steps, wanted_steps)
 
 
-def test_a_loop_that_may_take_any_number_of_steps_is_refused(rules: RuleBase) -> None:
-    with pytest.raises(GraphError, match=r"unrolled for up to 256 steps, and this one may take 257: give it a"):
-        import_model(onnx.parser.parse_model(HEAD + WHILE.replace("LIMIT", "257")), rules)
+@pytest.mark.parametrize(("start", "ended"), [(100.0, True), (3.0, True), (-3.0, False)])
+def test_a_loop_that_takes_more_steps_than_it_is_unrolled_for_tells(rules: RuleBase, start: float, ended: bool) -> None:
+    model = onnx.parser.parse_model(HEAD + WHILE.replace("LIMIT", "257"))
+    graph = import_model(model, rules, limits=Limits(steps=4))
+    assert graph.endings is not None
+    assert [one.steps for one in graph.endings.loops] == [4]
+    assert graph.outputs[-1] == graph.endings.number
+    assert int(interpret(graph, {"x": np.array([start, start], np.float32)})[-1]) == (0 if ended else 1)
 
 
 def test_a_loop_of_no_steps_gives_nothing(rules: RuleBase) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.plan.fusion.equations.compared import compared_tensors
 from smartmem_rules.plan.fusion.equations.outline import Outline, outline_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
 from smartmem_rules.tensor.expr import (
     Const,
