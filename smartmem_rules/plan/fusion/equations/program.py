@@ -165,7 +165,7 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
     packed = graph.stays_packed(deferred)
     packable = {name: values for name, values in graph.constants.items() if name not in packed}
     program = Program(
-        definitions=definitions,
+        definitions=_needed(definitions, graph.outputs),
         types=types,
         constants=graph.constants,
         inputs=graph.inputs,
@@ -175,6 +175,16 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
         inner=frozenset(inner),
     )
     return _with_outputs_in_place(program) if through_views else program
+
+
+def _needed(definitions: list[Definition], outputs: Collection[str]) -> list[Definition]:
+    """Those that outputs need; an equation need not read each operand of its operator (`Gemm` without its `C`)."""
+    wanted, needed = set(outputs), list[Definition]()
+    for definition in reversed(definitions):
+        if definition.tensor in wanted:
+            wanted.update(definition.reads)
+            needed.append(definition)
+    return needed[::-1]
 
 
 def _computed_inside(node: Node) -> set[str]:
