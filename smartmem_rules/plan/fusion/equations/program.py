@@ -179,12 +179,13 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
 
 def _needed(definitions: list[Definition], outputs: Collection[str]) -> list[Definition]:
     """Those that outputs need; an equation need not read each operand of its operator (`Gemm` without its `C`)."""
-    wanted, needed = set(outputs), list[Definition]()
-    for definition in reversed(definitions):
-        if definition.tensor in wanted:
-            wanted.update(definition.reads)
-            needed.append(definition)
-    return needed[::-1]
+    reads = {definition.tensor: definition.reads for definition in definitions}
+    wanted, open_ = set(outputs), [*outputs]
+    while open_:  # not in one pass from the last: what a recurrence computes is read by what stands before it
+        new = set(reads.get(open_.pop(), ())) - wanted
+        wanted |= new
+        open_ += new
+    return [definition for definition in definitions if definition.tensor in wanted]
 
 
 def _computed_inside(node: Node) -> set[str]:
