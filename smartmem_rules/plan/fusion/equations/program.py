@@ -166,7 +166,7 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
     packed = graph.stays_packed(deferred)
     packable = some(graph.constants, (name for name in graph.constants if name not in packed))
     program = Program(
-        definitions=definitions,
+        definitions=_needed(definitions, graph.outputs),
         types=types,
         constants=graph.constants,
         inputs=graph.inputs,
@@ -176,6 +176,17 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
         inner=frozenset(inner),
     )
     return _with_outputs_in_place(program) if through_views else program
+
+
+def _needed(definitions: list[Definition], outputs: Collection[str]) -> list[Definition]:
+    """Those that outputs need; an equation need not read each operand of its operator (`Gemm` without its `C`)."""
+    reads = {definition.tensor: definition.reads for definition in definitions}
+    wanted, open_ = set(outputs), [*outputs]
+    while open_:  # not in one pass from the last: what a recurrence computes is read by what stands before it
+        new = set(reads.get(open_.pop(), ())) - wanted
+        wanted |= new
+        open_ += new
+    return [definition for definition in definitions if definition.tensor in wanted]
 
 
 def _computed_inside(node: Node) -> set[str]:
