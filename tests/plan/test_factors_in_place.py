@@ -112,3 +112,20 @@ def test_keys_and_values_are_not_packed(attention: Attention) -> None:
 @pytest.mark.parametrize("attention", PACKED, ids=str)
 def test_others_are(attention: Attention) -> None:
     assert any(" columns[" in one.text for one in plan_of(attention.model(), CPU).sources)
+
+
+def test_rows_that_are_normalised_behind_their_product_are_packed() -> None:
+    """Another template, whose tiles read panels only."""
+    nodes = [helper.make_node("MatMul", ["a", "b"], ["s"]), helper.make_node("Softmax", ["s"], ["y"], axis=-1)]
+    extents = {"a": [2, 4, 24], "b": [2, 24, 32]}
+    graph = helper.make_graph(
+        nodes,
+        "rows",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in extents.items()],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 4, 32])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    feeds = {name: normal(*shape, seed=seed) for seed, (name, shape) in enumerate(extents.items())}
+    exact = np.exp(feeds["a"].astype(np.float64) @ feeds["b"].astype(np.float64))
+    expected = exact / exact.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(run(model, CPU, feeds)["y"], expected, rtol=0, atol=2e-6)

@@ -57,7 +57,8 @@ class PanelProblem:
         self.given = block_rows
         several = self.m * self.batch > s.smallest_block
         few = not is_symbolic(count(c.m)) and self.m <= s.in_place_rows
-        self.in_place = few and not constant and not c.of_bytes and not kernel.parts
+        plain = not constant and not c.of_bytes and not kernel.parts and not kernel.stages
+        self.in_place = few and plain
         self.costly = several and _staging(c) * s.staging_share > 2 * self.k * sum(self.extents)
 
     def tiles(self, columns: int) -> list[int]:
