@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +21,7 @@ from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase, load_modules, load_rules
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Stages, Unmeasured

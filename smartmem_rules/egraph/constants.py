@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import Equation, TensorType
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.stages import Span
 
 if TYPE_CHECKING:  # running a plan needs no planner

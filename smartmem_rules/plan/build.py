@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.blocks.device import Device, ImageLimits
@@ -28,6 +28,7 @@ from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import Choice, element_schedules
 from smartmem_rules.plan.schedule.scheduler import Scheduler
 from smartmem_rules.plan.schedule.templates import Templates
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.tensor.primitives import device_dtype

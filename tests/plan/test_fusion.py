@@ -34,6 +34,18 @@ def test_an_epilogue_joins_its_product() -> None:
     assert forms(fused(nodes, X, "y", constants)) == ["contraction"]
 
 
+def test_what_an_operator_does_not_read_is_not_computed() -> None:
+    """`Gemm` of beta 0 has an operand `C` that its equation does not read."""
+    feeds = {"u": normal(1), "v": normal(2)}
+    nodes: list[Node] = [
+        ("Mul", "u v", "row"),
+        ("Reshape", "row s", "r"),
+        ("MatMul", "r v", "c"),
+        ("Gemm", "r w c", "y", {"beta": 0.0, "transA": 1, "transB": 1}),
+    ]
+    assert forms(fused(nodes, feeds, "y", {"s": i64(1, 2), "w": normal(2, 1)})) == ["pointwise"]
+
+
 def test_softmax_is_one_kernel() -> None:
     assert forms(fused([("Softmax", "x", "y")], X, "y")) == ["reduction"]
 

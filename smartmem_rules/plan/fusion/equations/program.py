@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.plan.fusion.equations.compared import compared_tensors
 from smartmem_rules.plan.fusion.equations.outline import Outline, outline_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
 from smartmem_rules.tensor.expr import (
     Const,
@@ -164,7 +165,7 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
     packed = graph.stays_packed(deferred)
     packable = {name: values for name, values in graph.constants.items() if name not in packed}
     program = Program(
-        definitions=definitions,
+        definitions=_needed(definitions, graph.outputs),
         types=types,
         constants=graph.constants,
         inputs=graph.inputs,
@@ -174,6 +175,16 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
         inner=frozenset(inner),
     )
     return _with_outputs_in_place(program) if through_views else program
+
+
+def _needed(definitions: list[Definition], outputs: Collection[str]) -> list[Definition]:
+    """Those that outputs need; an equation need not read each operand of its operator (`Gemm` without its `C`)."""
+    wanted, needed = set(outputs), list[Definition]()
+    for definition in reversed(definitions):
+        if definition.tensor in wanted:
+            wanted.update(definition.reads)
+            needed.append(definition)
+    return needed[::-1]
 
 
 def _computed_inside(node: Node) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.matrix import Matrix
@@ -12,6 +12,7 @@ from smartmem_rules.language.blocks.schedule import Group, GroupCycles, WorkGrou
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.row_arrays import row_bytes
 from smartmem_rules.plan.schedule.contraction.sizing import count
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, children, walk
 from smartmem_rules.tensor.ranges import largest
 
