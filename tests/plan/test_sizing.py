@@ -73,6 +73,9 @@ def test_register_tiles_keep_to_the_rows_that_the_first_cache_holds() -> None:
     assert register_rows(wide, 196, 32, 4 * 768)[0] == 14
     assert register_rows(wide, 196, 32, 4 * 1024)[0] <= 8
     assert register_rows(replace(wide, first_cache=()), 196, 32, 4 * 1024)[0] == 14
+    # with AVX2 no tile has more rows than a set has ways
+    fits = [(rows, columns) for rows in panel.rows for columns in panel.columns if rows * columns <= panel.most_sums]
+    assert all(register_step(panel, *tile, 4096) == register_step(panel, *tile) for tile in fits)
 
 
 @pytest.mark.parametrize("seed", range(20))
