@@ -277,7 +277,7 @@ def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape
     columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
     inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
     reduced = [node.variables for node in walk(c.a) if isinstance(node, Reduce)]
-    taps = max(map(count, reduced), default=1)
+    taps = max((largest(count(variables)) for variables in reduced), default=1)
     row_loads = sum(count(stage.axes) * loads(stage.body) for stage in c.stages)
     return GemmShape(
         batch=count(c.batch),
@@ -288,7 +288,7 @@ def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape
         inner=inner,
         element=element,
         taps=taps,
-        longest_loop=max((v.extent for variables in reduced for v in variables), default=1),
+        longest_loop=max((largest(v.extent) for variables in reduced for v in variables), default=1),
         row_loads=row_loads,
     ).most
 
