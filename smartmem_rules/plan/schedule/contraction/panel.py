@@ -17,6 +17,7 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
     register_rows,
     register_step,
     requests_ahead,
+    row_bytes,
 )
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.extents import is_symbolic
@@ -55,6 +56,7 @@ class PanelProblem:
         self.m, self.k, self.batch = most(c.m), steps(c), most(c.batch)
         self.extents = [largest(c.n.extent), *(largest(part.n.extent) for part in kernel.parts)]
         self.given = block_rows
+        self.row_bytes = row_bytes(c)
         several = self.m * self.batch > s.smallest_block
         few = not is_symbolic(count(c.m)) and self.m <= s.in_place_rows
         plain = not constant and not c.of_bytes and not kernel.parts and not kernel.stages
@@ -80,11 +82,11 @@ class PanelProblem:
             return None
         choices = [r for r in s.rows if r * columns <= s.most_sums and r <= self.m] or [min(s.rows)]
         if self.given is None:
-            rows = min(choices, key=lambda r: (-(-self.m // r) * register_step(s, r, columns), -r))
+            rows = min(choices, key=lambda r: (-(-self.m // r) * register_step(s, r, columns, self.row_bytes), -r))
             if self.in_place:
                 rows = max(choices)
         else:
-            rows = register_rows(s, min(self.given, self.m), columns)[0]
+            rows = register_rows(s, min(self.given, self.m), columns, self.row_bytes)[0]
         block_rows = self.given or self._block_rows(rows, self.most_rows(rows, columns))
         total = sum(self.tiles(columns))
         tiles = total
@@ -174,7 +176,7 @@ class PanelProblem:
         """
         s, vectors = self.s, sizes.columns / self.s.lanes
         blocks = -(-sizes.block_rows // sizes.rows)
-        step = register_step(s, sizes.rows, sizes.columns)
+        step = register_step(s, sizes.rows, sizes.columns, self.row_bytes)
         item = blocks * sizes.tiles_per_block * (self.k * step + s.tile_overhead * sizes.rows * vectors)
         item += sizes.block_rows * _staging(self.c) / s.staged_operations + s.item_overhead
         if not self.constant:
