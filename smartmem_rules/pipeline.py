@@ -47,7 +47,13 @@ Certify = Callable[[str], None]
 
 
 class Watcher(Protocol):
-    """Looks at what the stages give while it is there: a plan keeps neither the graph nor the expressions."""
+    """Looks at what the stages give while it is there: a plan keeps neither the graph nor the expressions.
+
+    Attributes:
+        takes_constants: whether it looks at the values of constants, which else go while they are packed.
+    """
+
+    takes_constants: bool
 
     def imported(self, graph: Graph, /) -> None:
         """Look at the imported model."""
@@ -112,7 +118,7 @@ def make_plan(
         if certify is not None:
             certify(_certificate(request, extracted, planning))
         seen = None if watch is None else watch.scheduled
-        owned = seen is None and not request.probes
+        owned = not (request.probes or (watch is not None and watch.takes_constants))
         model, rewriting = extracted.model, extracted.rewriting
         if owned:  # the weights go while they are packed
             planning = planning.alone()

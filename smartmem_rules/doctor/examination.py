@@ -127,6 +127,8 @@ def examine(
 class _Watch:
     """Keeps the scheduled launches of a plan, whose expressions say what kernels must compute."""
 
+    takes_constants = True
+
     def __init__(self) -> None:
         self.seen: list[Scheduled] = []
 

@@ -66,9 +66,9 @@ def encode(graph: Graph, host: Host) -> Encoding:
     for name in graph.inputs:
         encoding.tables[INPUT].append(f"{encoding.number(name)}\t{name_text(encoding.number(name))}")
     constants = encoding.constants
-    for name, array in graph.constants.items():
+    for name in graph.constants:
         if name in used:
-            constants[name] = host.constants.given(name, graph.types[name], array)
+            constants[name] = host.constants.given(name, graph.types[name], graph.constants)
             encoding.tables[CONSTANT].append(f"{encoding.number(name)}\tk{constants[name]}")
     for node in graph.nodes:
         _encode_node(node, graph, encoding, host)

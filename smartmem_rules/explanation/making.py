@@ -39,6 +39,8 @@ class Watch:
         types: of the graph seen last.
     """
 
+    takes_constants = False
+
     def __init__(self) -> None:
         self.modelled: ModelledTimes | None = None
         self.types: Mapping[str, TensorType] = {}

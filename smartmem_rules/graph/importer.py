@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
 from pathlib import Path
 
 import onnx
 
+from smartmem_rules.graph.described import Ahead
 from smartmem_rules.graph.expansion.bodies import Bodies, has_body
 from smartmem_rules.graph.expansion.control import ControlFlow
 from smartmem_rules.graph.expansion.counted_shapes import counted_shape
@@ -59,7 +59,6 @@ from smartmem_rules.tensor.primitives import Array
 
 _FEW = 1 << 10
 """Elements of the largest tensor that the graph knows besides its constants: shapes, axes, bounds."""
-_THREADS = 2
 
 
 def import_model(
@@ -94,11 +93,15 @@ def import_model(
     check_model(proto, limits)
     proto = inline_functions(proto)
     data_files = check_data_files(proto.graph, folder)
-    with ThreadPoolExecutor(_THREADS) as background:
-        values = Values(folder, background)
-        for name, array in (weights or {}).items():
-            values[name] = array
+    background = Ahead()
+    values = Values(folder, background)
+    for name, array in (weights or {}).items():
+        values[name] = array
+    try:
         made = _Import(proto, base, values, fold_outputs, limits).run(dims or {})
+    except BaseException:
+        background.stop()
+        raise
     return replace(made, data_files=data_files)
 
 
@@ -196,7 +199,7 @@ class _Import:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
         read.update(dict.fromkeys(outputs))
         nodes = [*(self._extents(name) for name in read if self.values.is_open(name)), *nodes]
-        constants = {name: self.values[name] for name in read if name in self.values and not self.values.is_open(name)}
+        constants = self.values.table(n for n in read if n in self.values and not self.values.is_open(n))
         types = {name: self.types[name] for name in (*inputs, *constants)}
         for node in nodes:
             types.update((e.tensor, e.type) for e in node.equations)

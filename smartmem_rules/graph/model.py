@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, MutableMapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -53,7 +53,8 @@ class Graph:
     name: str
     nodes: list[Node]
     types: dict[str, TensorType]
-    constants: dict[str, np.ndarray]
+    constants: MutableMapping[str, np.ndarray]
+    """Large ones that a model only describes are computed when they are asked for (`described.Tensors`)."""
     inputs: list[str]
     outputs: list[str]
     operator_counts: Counter[str] = field(default_factory=Counter)

@@ -67,6 +67,7 @@ class RegisterTiles(Schedule):
         lanes: floats of a vector register of the device.
         register_count: its vector registers.
         width: elements of a vector outside of the register tiles.
+        first_cache: bytes and ways of a core's first cache; empty where they are not known.
     """
 
     rows: tuple[int, ...] = wholes("rows of the register tile to choose from")
@@ -76,6 +77,9 @@ class RegisterTiles(Schedule):
     step_overhead: float = real("what a step of the reduction costs besides, in products of a vector", 0.0)
     product_latency: float = real("from one product to the next of the same sum, in products of a vector", 0.0)
     load_cost: float = real("what loading a vector or repeating an element costs, in products of a vector", 0.0)
+    line_cost: float = real(
+        "a line of a row that other rows drive out of the first cache, in products of a vector", 0.0
+    )
     tile_overhead: float = real("what a register tile costs besides, for each vector of its sums; the same unit", 0.0)
     item_overhead: float = real("what a work-item costs besides, in products of a vector", 0.0)
     request_steps: int = whole("most steps of the reduction for one prefetch of the next tile of weights; 0: none", 0)
@@ -84,6 +88,7 @@ class RegisterTiles(Schedule):
     lanes: int = 8
     register_count: int = 16
     width: int = 8
+    first_cache: tuple[int, ...] = ()
 
     @property
     def columns(self) -> tuple[int, ...]:

@@ -82,6 +82,7 @@ def _on_device(s: Schedule, device: Device) -> Schedule:
         lanes=compute.lanes,
         register_count=compute.register_count,
         width=min(compute.vector_width, compute.lanes),
+        first_cache=device.caches.l1,
     )
 
 

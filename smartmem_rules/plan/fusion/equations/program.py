@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, MutableMapping
 from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
 
+from smartmem_rules.graph.described import some
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.plan.fusion.equations.compared import compared_tensors
 from smartmem_rules.plan.fusion.equations.outline import Outline, outline_of
@@ -100,11 +101,11 @@ class Program:
 
     definitions: list[Definition]
     types: dict[str, TensorType]
-    constants: dict[str, np.ndarray]
+    constants: MutableMapping[str, np.ndarray]
     inputs: list[str]
     outputs: list[str]
     names: FreshNames
-    packable: dict[str, np.ndarray] = field(default_factory=dict)
+    packable: MutableMapping[str, np.ndarray] = field(default_factory=dict)
     """The constants with which the plan may compute: those of which no `keep` rule leaves that to the run."""
     shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The shape in which the model gives an output, where it is computed in another one of the same element order."""
@@ -136,7 +137,7 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
     names = FreshNames("v")
     types = dict(graph.types)
     definitions: list[Definition] = []
-    scalars = {n: v for n, v in graph.constants.items() if v.size == 1}
+    scalars = {n: graph.constants[n] for n in graph.constants if graph.types[n].elements == 1}
     views: dict[str, tuple[str, IndexMap]] = {}
     inner: set[str] = set()
     for node in graph.nodes:
@@ -163,7 +164,7 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
                     continue
             definitions.append(Definition(settled, node.name, node.origin or (node.name,), classes))
     packed = graph.stays_packed(deferred)
-    packable = {name: values for name, values in graph.constants.items() if name not in packed}
+    packable = some(graph.constants, (name for name in graph.constants if name not in packed))
     program = Program(
         definitions=_needed(definitions, graph.outputs),
         types=types,

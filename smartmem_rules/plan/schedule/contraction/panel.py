@@ -17,6 +17,7 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
     register_rows,
     register_step,
     requests_ahead,
+    row_bytes,
 )
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.ranges import largest
@@ -54,6 +55,7 @@ class PanelProblem:
         self.m, self.k, self.batch = most(c.m), steps(c), most(c.batch)
         self.extents = [largest(c.n.extent), *(largest(part.n.extent) for part in kernel.parts)]
         self.given = block_rows
+        self.row_bytes = row_bytes(c)
         several = self.m * self.batch > s.smallest_block
         self.costly = several and _staging(c) * s.staging_share > 2 * self.k * sum(self.extents)
 
@@ -76,9 +78,9 @@ class PanelProblem:
             return None
         choices = [r for r in s.rows if r * columns <= s.most_sums and r <= self.m] or [min(s.rows)]
         if self.given is None:
-            rows = min(choices, key=lambda r: (-(-self.m // r) * register_step(s, r, columns), -r))
+            rows = min(choices, key=lambda r: (-(-self.m // r) * register_step(s, r, columns, self.row_bytes), -r))
         else:
-            rows = register_rows(s, min(self.given, self.m), columns)[0]
+            rows = register_rows(s, min(self.given, self.m), columns, self.row_bytes)[0]
         block_rows = self.given or self._block_rows(rows, self.most_rows(rows, columns))
         total = sum(self.tiles(columns))
         tiles = total
@@ -161,7 +163,7 @@ class PanelProblem:
         """
         s, vectors = self.s, sizes.columns / self.s.lanes
         blocks = -(-sizes.block_rows // sizes.rows)
-        step = register_step(s, sizes.rows, sizes.columns)
+        step = register_step(s, sizes.rows, sizes.columns, self.row_bytes)
         item = blocks * sizes.tiles_per_block * (self.k * step + s.tile_overhead * sizes.rows * vectors)
         item += sizes.block_rows * _staging(self.c) / s.staged_operations + s.item_overhead
         if not self.constant:
