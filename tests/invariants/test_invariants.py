@@ -15,7 +15,7 @@ from smartmem_rules.invariants.launches import check_launches
 from smartmem_rules.pipeline import Request, make_plan
 from smartmem_rules.plan import build
 from smartmem_rules.plan.artefact import Argument, Place, Plan, Source
-from smartmem_rules.plan.fusion.equations.program import Program
+from smartmem_rules.plan.fusion.equations.program import Program, flatten
 from smartmem_rules.plan.kernel.launch import Beside, Chain, Single, Wave
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Store
 from smartmem_rules.tensor.atoms import Var
@@ -70,8 +70,6 @@ def test_a_read_before_the_write(plan: Plan) -> None:
 
 
 def test_what_nothing_computes_is_no_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    flatten = build.flatten
-
     def lossy(*given: Any, **more: Any) -> Program:
         program = flatten(*given, **more)
         return replace(program, definitions=[one for one in program.definitions if one.tensor != "a"])
