@@ -7,11 +7,11 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import native_path
 from smartmem_rules.tensor.extents import is_symbolic, shape_text
 

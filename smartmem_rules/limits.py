@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.records import dataclass
 
 COUNTABLE = 2**31 - 1
 """Kernels count elements in 32 bits."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from onnx import numpy_helper
 from smartmem_rules.graph.weights import with_weights
 from smartmem_rules.graph.zoo import materialized_model
 from smartmem_rules.limits import DEFAULT_LIMITS
+from smartmem_rules.records import dataclass
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")

@@ -8,7 +8,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
 from smartmem_rules.fuzzing.systems import BrokenModel, run_by
 from smartmem_rules.limits import Limits
 from smartmem_rules.optimized import OptimizedPlan
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.context import UnendedLoopError
 from smartmem_rules.runtime.contexts.memory import RunError
 from smartmem_rules.runtime.devices import DeviceError

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import onnx
 
+from smartmem_rules.graph.described import Ahead
 from smartmem_rules.graph.expansion.bodies import Bodies, has_body
 from smartmem_rules.graph.expansion.control import ControlFlow
 from smartmem_rules.graph.expansion.counted_shapes import counted_shape
@@ -46,6 +46,7 @@ from smartmem_rules.graph.wellformed import check_model
 from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value
 from smartmem_rules.language.syntax import Keep
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.kept import Constant, KeepRules, keeping_rule
 from smartmem_rules.tensor.binding import operand_name, output_name
@@ -58,7 +59,6 @@ from smartmem_rules.tensor.primitives import Array
 
 _FEW = 1 << 10
 """Elements of the largest tensor that the graph knows besides its constants: shapes, axes, bounds."""
-_THREADS = 2
 
 
 def import_model(
@@ -93,11 +93,15 @@ def import_model(
     check_model(proto, limits)
     proto = inline_functions(proto)
     data_files = check_data_files(proto.graph, folder)
-    with ThreadPoolExecutor(_THREADS) as background:
-        values = Values(folder, background)
-        for name, array in (weights or {}).items():
-            values[name] = array
+    background = Ahead()
+    values = Values(folder, background)
+    for name, array in (weights or {}).items():
+        values[name] = array
+    try:
         made = _Import(proto, base, values, fold_outputs, limits).run(dims or {})
+    except BaseException:
+        background.stop()
+        raise
     return replace(made, data_files=data_files)
 
 
@@ -195,7 +199,7 @@ class _Import:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
         read.update(dict.fromkeys(outputs))
         nodes = [*(self._extents(name) for name in read if self.values.is_open(name)), *nodes]
-        constants = {name: self.values[name] for name in read if name in self.values and not self.values.is_open(name)}
+        constants = self.values.table(n for n in read if n in self.values and not self.values.is_open(n))
         types = {name: self.types[name] for name in (*inputs, *constants)}
         for node in nodes:
             types.update((e.tensor, e.type) for e in node.equations)

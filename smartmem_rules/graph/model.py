@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, MutableMapping, Sequence
+from dataclasses import field
 
 import numpy as np
 
 from smartmem_rules.graph.endings import Endings
 from smartmem_rules.graph.errors import GraphError as GraphError
 from smartmem_rules.graph.printer import graph_text, node_text
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, TensorType
@@ -52,7 +53,8 @@ class Graph:
     name: str
     nodes: list[Node]
     types: dict[str, TensorType]
-    constants: dict[str, np.ndarray]
+    constants: MutableMapping[str, np.ndarray]
+    """Large ones that a model only describes are computed when they are asked for (`described.Tensors`)."""
     inputs: list[str]
     outputs: list[str]
     operator_counts: Counter[str] = field(default_factory=Counter)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from smartmem_rules.plan.kernel.launch_printer import launch_line
 from smartmem_rules.plan.kernel.printer import tensor_text
 from smartmem_rules.plan.probe import Probe
+from smartmem_rules.records import dataclass
 from smartmem_rules.statistics import Statistics
 
 if TYPE_CHECKING:

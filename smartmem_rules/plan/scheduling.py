@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from smartmem_rules.plan.schedule.grid import Grids
 from smartmem_rules.plan.schedule.last_uses import LastUses
 from smartmem_rules.plan.schedule.modelled import ModelledTimes
 from smartmem_rules.plan.schedule.scheduler import Scheduler
+from smartmem_rules.records import dataclass
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.ranges import largest
@@ -113,10 +114,11 @@ def _scheduled(planning: Planning, scheduler: Scheduler, owned: bool) -> list[La
     program = planning.program
     uses = LastUses(planning.launches, (program.constants, program.packable)) if owned else None
     found: list[Launch] = []
-    for place, launch in enumerate(planning.launches):
-        found.append(scheduler.schedule_launch(launch))
-        if uses is not None:
-            uses.after(place, launch, found[-1])
+    with scheduler.packer.beside():
+        for place, launch in enumerate(planning.launches):
+            found.append(scheduler.schedule_launch(launch))
+            if uses is not None:
+                uses.after(place, launch, found[-1])
     return found
 
 

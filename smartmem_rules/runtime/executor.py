@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.plan.artefact import Plan, Source
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.alike import LikeConstants
 from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext, UnendedLoopError
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, context_bytes, device_bytes

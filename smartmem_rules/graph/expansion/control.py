@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import onnx
@@ -20,6 +20,7 @@ from smartmem_rules.graph.expansion.forms import (
 )
 from smartmem_rules.graph.expansion.scans import Scans
 from smartmem_rules.graph.matching import NeedsConstant
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.primitives import storage_dtype
 
@@ -236,9 +237,13 @@ class ControlFlow:
         self.bodies.values[f"{prefix}step"] = np.asarray(0, np.int64)
         self.bodies.values[f"{prefix}going"] = np.asarray(True)
         _, *results = self._step(body, prefix, f"{prefix}step", states)
-        for output, result in zip(outputs, results[len(states) :], strict=True):
+        declared = body.output[1 + len(states) :]
+        for output, result, value in zip(outputs, results[len(states) :], declared, strict=True):
             if output:
-                shape = self.bodies.shape(result)
+                dims = value.type.tensor_type.shape.dim
+                says = value.type.tensor_type.HasField("shape") and all(d.HasField("dim_value") for d in dims)
+                # what a step would give may be known by its bound only
+                shape = tuple(d.dim_value for d in dims) if says else self.bodies.shape(result)
                 self.bodies.values[output] = np.zeros(
                     (0, *shape), storage_dtype(self.bodies.values.types[result].dtype)
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from smartmem_rules.graph.endings import Endings, UnrolledLoop
 from smartmem_rules.graph.expansion.bodies import Bodies
 from smartmem_rules.graph.model import Node, live_nodes
 from smartmem_rules.limits import MOST_VALUES
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.ranges import smallest
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.kernel.storage import ALIGNMENT, SLACK
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.mapped_pages import forget_pages
 
 MAGIC = b"\x89SMP\r\n\x1a\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from smartmem_rules.plan.artefact import Argument, Demands, Enqueue, Place, Plan
 from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
 from smartmem_rules.plan.kernel.storage import SLACK, stored_bytes
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.format import plan_pb2 as pb
 from smartmem_rules.runtime.format.container import DamageError, Header, Span, check_unused, section
 from smartmem_rules.runtime.format.elements import dtype_of, known, span_of

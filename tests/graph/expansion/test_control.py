@@ -48,6 +48,24 @@ f (float[2, 3] x) => (float[2, 3] last, float[4, 2, 3] all) {
         }
     >
 }"""
+NEVER_COUNTED = """
+f (float[2] x, bool go) => (float[2] last, float[0, 1, 2] all) {
+    none = Constant <value: tensor = int64 {0}> ()
+    one = Constant <value: tensor = int64 {1}> ()
+    on = Constant <value: tensor = bool {1}> ()
+    last, all = Loop (none, on, x) <
+        body = outer (int64 i, bool g, float[2] s) => (bool h, float[2] t, float[1, 2] each) {
+            h = Identity (g)
+            t, each = Loop (one, go, s) <
+                body = inner (int64 j, bool k, float[2] u) => (bool l, float[2] v, float[2] w) {
+                    l = Identity (k)
+                    v = Sin (u)
+                    w = Identity (v)
+                }
+            >
+        }
+    >
+}"""
 SCAN = """
 f (float[3] s, float[4, 3] x) => (float[3] last, float[4, 3] all) {
     last, all = Scan <num_scan_inputs = 1, scan_input_directions = [1],
@@ -248,6 +266,13 @@ def test_a_loop_of_no_steps_gives_nothing(rules: RuleBase) -> None:
     np.testing.assert_array_equal(last, x)
     assert steps.shape == (0, 2)
     assert steps.dtype == np.float32
+
+
+def test_a_loop_of_no_steps_around_one_that_counts_its_own_is_of_the_declared_shape(rules: RuleBase) -> None:
+    graph = import_model(onnx.parser.parse_model(HEAD + NEVER_COUNTED), rules)
+    last, steps = interpret(graph, {"x": np.array([1, 2], np.float32), "go": np.array(True)})
+    np.testing.assert_array_equal(last, [1, 2])
+    assert steps.shape == (0, 1, 2)
 
 
 def test_the_scan_of_opset_8_goes_over_a_batch(rules: RuleBase) -> None:
