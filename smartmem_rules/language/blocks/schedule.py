@@ -106,6 +106,7 @@ class Panel(RegisterTiles):
     """Rows staged in cache, packed columns, register tiles (CPU)."""
 
     row_vectors: int = whole("vectors of columns for a single row, and for ranges from one row on; 0: as for others", 0)
+    in_place_rows: int = whole("rows of a batch up to which factors that are no constants are read where they lie", 0)
     staging_share: int = whole("columns are split, and rows staged again, while staging is one part in so many", 20)
     staged_operations: float = real("operations on staged rows in the time of a product of a vector", 5.0)
     panel_bytes: int = whole("bytes of staged rows")
@@ -121,6 +122,7 @@ class FewBitWeights(Schedule):
 
     bits: tuple[int, ...] = wholes("bits of an integer in a word of 32, the fewest first")
     elements: int = whole("weights below which a factor is unpacked when the plan is made", 1)
+    ahead: int = whole("bytes by which a register tile of one row requests weights before it reads them", 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -257,6 +257,7 @@ class Scheduler:
             ahead_lines=ahead_lines,
             window_rows=form.schedule.window_rows,
             packed=tuple(packed),
+            in_place=problem.in_place,
         )
         return _reading_packed(replace(kernel, schedule=schedule), packed)
 

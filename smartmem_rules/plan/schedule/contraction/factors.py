@@ -56,6 +56,7 @@ class PackedWords(PackedPanel):
         bits: of an integer.
         block: steps of the reduction that share a scale.
         scales, zeros: the tensors that hold them; no zeros where all of them are `zero`.
+        ahead: bytes by which words are requested before a tile of one row reads them.
     """
 
     bits: int
@@ -63,6 +64,7 @@ class PackedWords(PackedPanel):
     scales: str
     zeros: str | None
     zero: int
+    ahead: int = 0
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -152,7 +154,7 @@ class Packer:
         if key not in self._words:
             self._words[key] = self._in_words(factor, found, (*batch, *c.k, n), columns, s.bits)
         made = self._words[key]
-        return made and replace(made, batch=batch)
+        return made and replace(made, batch=batch, ahead=s.ahead)
 
     def bytes(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedBytes:
         """The constant factor of a product of bytes in the same tiles."""
