@@ -17,7 +17,7 @@ from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import storage_of
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.schedule.grid import chunk_of
-from smartmem_rules.plan.schedule.loops import packed_rows, row_form, writes_images
+from smartmem_rules.plan.schedule.loops import axes_inside_row, packed_rows, row_form, writes_images
 from smartmem_rules.plan.schedule.records import ItemSchedule, TeamSchedule, schedule_of
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import substitute_variables
@@ -101,8 +101,8 @@ def emit_row(emission: Emission, kernel: Kernel, values: dict[Var, Index]) -> No
 
 def write_row(emission: Emission, store: Store) -> None:
     """What is stored of a row along its local axes; the members of a team share the elements."""
-    axes = tuple(v for v in store.local if several(v.extent))
     access = emission.accesses[store.tensor]
+    axes = axes_inside_row(store, emission.tensors[store.tensor].layout)
     if access.is_image:
         _write_texels(emission, store, axes)
     else:

@@ -74,9 +74,13 @@ def advancing(index: Index) -> Var | None:
 
 
 def is_led(kernel: Kernel) -> bool:
-    """Whether vectors of the kernel run along its first output: it has neither a contraction nor rows of its own."""
+    """Whether vectors of the kernel run along its first output.
+
+    Those of a contraction run along its columns, and those of rows along their only axis. Rows of several axes (groups
+    of channels of an image) are stored along one of them, and read along the same.
+    """
     if kernel.form == "reduction":
-        return not any(s.local for s in kernel.stores) and not any(s.axes for s in kernel.stages)
+        return all(len(s.local) != 1 for s in kernel.stores) and not any(s.axes for s in kernel.stages)
     return kernel.form == "pointwise"
 
 
@@ -85,7 +89,8 @@ def store_lane(kernel: Kernel, store: Store, layout: Layout) -> Var | None:
     for axis in reversed(layout.order):
         if axis < 0:
             return None
-        moving = [a for a, c in store.indices[axis].terms if isinstance(a, Var) and c == 1 and a in kernel.axes]
+        own = (*kernel.axes, *store.local) if kernel.form == "reduction" else kernel.axes
+        moving = [a for a, c in store.indices[axis].terms if isinstance(a, Var) and c == 1 and a in own]
         if moving:
             return moving[0]
         if not store.indices[axis].is_constant:
@@ -204,11 +209,13 @@ def reduction_axes(kernel: Kernel) -> dict[str, list[int]]:
 
 def _led(kernel: Kernel) -> Iterator[Use]:
     """Elementwise kernels, windows and statistics of single rows."""
-    items = count(kernel.axes)
+    rows = count(kernel.axes)
     nothing: frozenset[Var] = frozenset()
     for store in kernel.stores:
-        yield _write(store, items, nothing, nothing, follows=True)
-    for expr in expressions(kernel):
+        yield _write(store, rows * count(store.local), nothing, nothing, follows=True)
+    values = [(stage.body, rows) for stage in kernel.stages]
+    values += [(store.value, rows * count(store.local)) for store in kernel.stores]
+    for expr, items in values:
         for read, loops in _reads(expr):
             vectors = frozenset(loops if kernel.form == "reduction" else ())
             yield _read(read, loops, items * count(_around(read, loops)), vectors, nothing, follows=True)

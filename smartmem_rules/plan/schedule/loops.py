@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from smartmem_rules.plan.kernel.addressing import is_contiguous
-from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.model import Kernel, Layout, Store, Stored
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.layout.accesses import store_lane
 from smartmem_rules.plan.schedule.records import TeamSchedule
@@ -89,6 +89,13 @@ def _outer_axes(kernel: Kernel, tensors: Mapping[str, Stored], axis: Var | None)
                 ordered.setdefault(var)
     ordered.update(dict.fromkeys(v for v in kernel.axes if several(v.extent)))
     return tuple(v for v in ordered if v is not axis and v != axis)
+
+
+def axes_inside_row(store: Store, layout: Layout) -> tuple[Var, ...]:
+    """The axes along which a row is stored, in the order in which its elements lie in memory."""
+    local = [v for v in store.local if several(v.extent)]
+    ordered = [v for axis in layout.order if axis >= 0 for v in local if v in store.indices[axis].variables]
+    return tuple(dict.fromkeys((*ordered, *local)))
 
 
 def _neighbours(outer: tuple[Var, ...], most: int) -> Var | None:
