@@ -50,6 +50,7 @@ def measured(model: str) -> dict[str, Any]:
 def apart(model: Path, plans: str) -> dict[str, Any]:
     """The figures of a process of its own."""
     environment = {**os.environ, "SMARTMEM_PLANS": plans, "PYTHONPATH": str(ROOT)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles the package anew
     command = [sys.executable, __file__, "--one", str(model)]
     ran = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     one: dict[str, Any] = json.loads(ran.stdout)

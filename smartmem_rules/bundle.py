@@ -7,11 +7,11 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import native_path
 from smartmem_rules.tensor.extents import is_symbolic, shape_text
 
@@ -126,7 +126,6 @@ def _fill(plans: Sequence[OptimizedPlan], folder: Path, single_file: bool, binar
 def _values(plans: Sequence[Plan], name: str, files: Sequence[_PlanFile], embedded: bool) -> dict[str, Any]:
     """What the templates are given."""
     plan = plans[0]
-    counts = {count for axes in plan.sizes.values() for count in axes.values()}
     inputs = [_border(plan, one) for one in plan.inputs]
     shapes = [plan.tensors[one].type.shape for one in plan.inputs]
     return {
@@ -138,7 +137,7 @@ def _values(plans: Sequence[Plan], name: str, files: Sequence[_PlanFile], embedd
         "plans": files,
         "embedded": embedded,
         "inputs": inputs,
-        "outputs": [_border(plan, one) for one in plan.outputs if one not in counts],
+        "outputs": [_border(plan, one) for one in plan.outputs if one not in plan.told],
         "launches": max(len(one.enqueues) for one in plans),
         "example": " ".join(f"'{one.name}={re.sub(_NOT_IN_FILES, '_', one.name)}.npy'" for one in inputs),
         "needs_shape": any(is_symbolic(extent) for shape in shapes for extent in shape),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from smartmem_rules.records import dataclass
 
 PREFIX = "SMARTMEM_"
 

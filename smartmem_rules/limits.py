@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.records import dataclass
 
 COUNTABLE = 2**31 - 1
 """Kernels count elements in 32 bits."""
+MOST_VALUES = 64
+"""Tensors of more elements are data: they are never taken as values that decide a plan."""
 
 
 class LimitError(SmartmemError):
@@ -22,6 +25,7 @@ class Limits:
     """Bounds for what a model may ask for; `optimize` takes them, and `--limit NAME=NUMBER` on the command line.
 
     Attributes:
+        steps: steps for which a loop is unrolled whose end depends on data; a run that takes more raises an error.
         nodes: nodes of the graph, after functions are inlined and loops unrolled.
         depth: subgraphs and functions inside each other.
         rank: axes of a tensor.
@@ -33,6 +37,7 @@ class Limits:
             ends first.
     """
 
+    steps: int = 256
     nodes: int = 100_000
     depth: int = 64
     rank: int = 32

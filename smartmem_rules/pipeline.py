@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +21,7 @@ from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase, load_modules, load_rules
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Stages, Unmeasured
@@ -46,7 +47,13 @@ Certify = Callable[[str], None]
 
 
 class Watcher(Protocol):
-    """Looks at what the stages give while it is there: a plan keeps neither the graph nor the expressions."""
+    """Looks at what the stages give while it is there: a plan keeps neither the graph nor the expressions.
+
+    Attributes:
+        takes_constants: whether it looks at the values of constants, which else go while they are packed.
+    """
+
+    takes_constants: bool
 
     def imported(self, graph: Graph, /) -> None:
         """Look at the imported model."""
@@ -111,7 +118,7 @@ def make_plan(
         if certify is not None:
             certify(_certificate(request, extracted, planning))
         seen = None if watch is None else watch.scheduled
-        owned = seen is None and not request.probes
+        owned = not (request.probes or (watch is not None and watch.takes_constants))
         model, rewriting = extracted.model, extracted.rewriting
         if owned:  # the weights go while they are packed
             planning = planning.alone()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -13,6 +12,7 @@ from smartmem_rules.kept_plans.key import key_of
 from smartmem_rules.kept_plans.store import LEAST_SECONDS, PlanStore
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
 from smartmem_rules.logs import logger
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.devices import AUTO, Device, devices
 from smartmem_rules.runtime.reference import TOLERANCES
 from smartmem_rules.stages import Clock, Progress, Show

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smartmem_rules.graph.errors import GraphError
+from smartmem_rules.limits import MOST_VALUES
 from smartmem_rules.logs import logger
 from smartmem_rules.optimized import OptimizedPlan, optimize_now
 from smartmem_rules.runtime.feeds import DEFAULT_SEED
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 _LOG = logger(__name__)
 MOST_PLANS = 16
 """Plans that are kept; the one that was not used for the longest time goes first."""
-MOST_VALUES = 64
-"""Inputs of more elements are data: they are never taken as values that decide a plan."""
 
 
 class SpecializedModel(OptimizedPlan):

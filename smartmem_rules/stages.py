@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline
 from smartmem_rules.logs import logger
+from smartmem_rules.records import dataclass
 
 STAGES = (
     "import", "saturate", "extract", "calibrate", "fuse", "layout", "verify", "schedule", "launch", "memory", "emit",

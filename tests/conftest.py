@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the markers."""
-    config.addinivalue_line("markers", "sampled(share): one case in `share` runs, the same ones always; all with --all")
+    config.addinivalue_line("markers", "sampled(share): one case in `share` runs, one at least; all with --all")
     config.addinivalue_line("markers", "exhaustive: takes minutes; runs with --all, or when it is asked for by name")
 
 
@@ -58,22 +58,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is not in the sample; tests that are asked for by name always run."""
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
-    sampled, left_out = [], []
-    for item in items:
-        (sampled if _is_sampled(item) else left_out).append(item)
+    sample = _sample(items)
+    left_out = [item for item in items if item not in sample]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = sampled
+        items[:] = [item for item in items if item in sample]
 
 
-def _is_sampled(item: pytest.Item) -> bool:
-    if item.get_closest_marker("exhaustive") is not None:
-        return False
-    marker = item.get_closest_marker("sampled")
-    # a test without parameters is the only one of its kind
-    return (
-        marker is None or not hasattr(item, "callspec") or zlib.crc32(item.nodeid.encode()) % int(marker.args[0]) == 0
-    )
+def _sample(items: list[pytest.Item]) -> set[pytest.Item]:
+    """One case in `share` of each function, the same ones always; where chance takes none of a function, the first."""
+    taken: set[pytest.Item] = set()
+    functions: dict[str, list[tuple[int, pytest.Item]]] = {}
+    for item in items:
+        if item.get_closest_marker("exhaustive") is not None:
+            continue
+        marker = item.get_closest_marker("sampled")
+        if marker is None or not hasattr(item, "callspec"):  # without parameters it is the only one of its kind
+            taken.add(item)
+            continue
+        number = zlib.crc32(item.nodeid.encode())
+        functions.setdefault(item.nodeid.partition("[")[0], []).append((number, item))
+        if number % int(marker.args[0]) == 0:
+            taken.add(item)
+    for cases in functions.values():
+        if not any(item in taken for _, item in cases):
+            taken.add(min(cases, key=lambda case: case[0])[1])
+    return taken
 
 
 @pytest.fixture

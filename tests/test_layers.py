@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "smartmem_rules"
 LAYERS = (
-    "errors", "environment", "logs", "resources", "collector", "limits", "arguments", "stages", "statistics",
+    "records", "errors", "environment", "logs", "resources", "collector", "limits", "arguments", "stages", "statistics",
     "whole_files", "linear_programs", "language", "tensor", "guards", "analysis", "exchange", "rulebase", "graph",
     "certificate", "egraph", "extraction", "writing", "plan", "provenance", "simulate", "invariants", "probes", "emit",
     "runtime", "checking", "tuning", "kept_plans", "pipeline", "explanation", "report", "verification",

@@ -25,6 +25,18 @@ def test_of_one_case():
     pass
 
 
+@pytest.mark.sampled(1000)
+@pytest.mark.parametrize("case", [0, 1, pytest.param(2, marks=pytest.mark.exhaustive)])
+def test_of_few_cases(case):
+    pass
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("case", range(2))
+def test_of_long_cases(case):
+    pass
+
+
 @pytest.mark.exhaustive
 def test_for_minutes():
     pass
@@ -53,15 +65,19 @@ def collected(folder: Path, *calls: Sequence[str]) -> list[set[str]]:
 def test_the_sample_is_fixed_and_all_of_it_can_be_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "test_many.py"
     file.write_text(TEXT)
-    everything = {*(f"test_of_many_cases[{n}]" for n in range(100)), "test_of_one_case", "test_for_minutes"}
-    names = sorted(name for name in everything if "[" in name)
+    names = sorted(f"test_of_many_cases[{n}]" for n in range(100))
+    few = {f"test_of_few_cases[{n}]" for n in range(3)}
+    long = {"test_for_minutes", "test_of_long_cases[0]", "test_of_long_cases[1]"}
+    everything = {*names, *few, *long, "test_of_one_case"}
     calls = [[str(file)], [str(file)], ["--all", str(file)], *([f"{file}::{name}"] for name in names[:8])]
     sample, again, whole, *alone = collected(tmp_path, *calls)
     assert sample == again
     assert whole == everything
     assert sample < whole
     assert "test_of_one_case" in sample
-    assert "test_for_minutes" not in sample
+    assert not sample & long
     assert 10 <= len(sample) <= 45
+    assert len(sample & few) == 1, "a function of which chance takes no case keeps one that is not long"
+    assert "test_of_few_cases[2]" not in sample
     assert not sample >= set(names[:8])
     assert alone == [{name} for name in names[:8]]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.analysis.tries import Probe, tried
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import operand_name
 from smartmem_rules.tensor.classify import COMPLEXITY, classify, depends_on_data, moves_only, reduces
 from smartmem_rules.tensor.expr import Equation, TensorType

@@ -7,12 +7,13 @@ a `require` says of extents is fulfilled by making them equal.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 
 from smartmem_rules.analysis.probes import Drawing, Operand
 from smartmem_rules.errors import causes
 from smartmem_rules.language import syntax as s
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import Watch
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth

@@ -7,12 +7,13 @@ dtypes come from the declared classes, attributes take their defaults or values 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from random import Random
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.builtins import ConstantTensor, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, evaluate

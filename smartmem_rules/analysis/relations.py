@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.rebuilding import rebuilt
+from smartmem_rules.records import dataclass
 
 Binding = dict[str, s.Pattern | s.Expression]
 """What the names of the more general rule stand for in the other."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 
 from smartmem_rules.analysis.fitting import fitting
 from smartmem_rules.analysis.probes import Drawing, Operand
 from smartmem_rules.language import syntax as s
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate_overload
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from random import Random
 
 from smartmem_rules.analysis.probes import Drawing, Operand
 from smartmem_rules.language import syntax as s
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.instantiate import Definitions, instantiate_overload

@@ -11,8 +11,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from smartmem_rules.records import dataclass
 
 Feeds = Mapping[str, Any]
 

@@ -7,7 +7,6 @@ the instantiation of definitions and index arithmetic of `tensor`, the interpret
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from smartmem_rules.certificate.graphs import Made, MadeGraph
@@ -18,6 +17,7 @@ from smartmem_rules.exchange.expressions import ExchangeError, read_map, read_va
 from smartmem_rules.exchange.kernels import read_kernel
 from smartmem_rules.graph.equations import cone
 from smartmem_rules.graph.model import Graph
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.tensor.expr import TensorType
 

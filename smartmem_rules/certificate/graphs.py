@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.certificate.terms import ABSENT, OPAQUE, VIEW, Refused, Terms, view_equation
 from smartmem_rules.graph.equations import is_opaque, local_names, over_graph, renamed_equations
 from smartmem_rules.graph.model import Graph, Node
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation
 from smartmem_rules.tensor.views import IndexMap

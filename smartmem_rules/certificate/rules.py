@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.roots import roots_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.patterns import is_absent, operators_of_all, rest_of, right_outputs, run_time_arguments
 from smartmem_rules.rulebase.queries import queries_of
 from smartmem_rules.tensor.binding import operand_name, output_name

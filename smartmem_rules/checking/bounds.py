@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from smartmem_rules.checking.rounding import ROUNDING
 from smartmem_rules.checking.walk import Sampled
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.primitives import Array
 
 MARGIN = 12.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +13,7 @@ from smartmem_rules.checking.own_references import references_of
 from smartmem_rules.checking.walk import NOISE, Sampled, Walk, Walker
 from smartmem_rules.checking.whole import run_whole
 from smartmem_rules.graph.loading import ModelSource
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.rulebase.kept import KeepRules
 from smartmem_rules.runtime.reference import Check, NoReferenceError

@@ -10,7 +10,6 @@ import hashlib
 import importlib.util
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import domain_of, opsets
 from smartmem_rules.graph.matching import raw_attribute
 from smartmem_rules.graph.model import Graph
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.kept import KeepRules
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array

@@ -8,7 +8,6 @@ the one that the most others agree with is followed, for the reference and for t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -23,6 +22,7 @@ from smartmem_rules.checking.kernels import (
     Kernels,
     as_working,
 )
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.primitives import Array
 
 DISPUTED = 1e-2

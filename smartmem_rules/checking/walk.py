@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import onnx
@@ -36,6 +36,7 @@ from smartmem_rules.graph.loading import (
     sorted_nodes,
 )
 from smartmem_rules.graph.weights import tensor_value
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.kept import KeepRules
 from smartmem_rules.tensor.primitives import Array
 

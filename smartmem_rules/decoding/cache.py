@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from smartmem_rules.decoding.errors import CacheFullError
 from smartmem_rules.decoding.model.parts import Part
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
 from smartmem_rules.runtime.contexts.memory import RunError
 from smartmem_rules.runtime.devices import Device

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from smartmem_rules.decoding.errors import GenerateError
+from smartmem_rules.records import dataclass
 
 Array = np.ndarray[Any, np.dtype[Any]]
 GREATEST, BEST, ALL = "greatest", "best", "all"

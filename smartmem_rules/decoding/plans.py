@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.decoding.cache import Cache
@@ -18,6 +18,7 @@ from smartmem_rules.decoding.model.parts import OWN, Part, parts_of
 from smartmem_rules.decoding.model.reading import Reading
 from smartmem_rules.decoding.room import Demand
 from smartmem_rules.planned import planned
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError
 from smartmem_rules.runtime.executor import Executor, Home
 from smartmem_rules.runtime.programs.shared_programs import context_on

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from smartmem_rules.decoding.choosing import Array
 from smartmem_rules.decoding.errors import GenerateError
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

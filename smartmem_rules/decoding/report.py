@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from smartmem_rules.decoding.generator import Generator
 from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

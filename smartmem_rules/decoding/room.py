@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from smartmem_rules.decoding.cache import Sizes
 from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.records import dataclass
 from smartmem_rules.room.advice import Remedy, largest_that, refusal
 from smartmem_rules.room.needs import Needs, Room, TooLargeError, at_most, other_bytes, room_of, weight_bytes
 from smartmem_rules.room.plans import fewer_bits

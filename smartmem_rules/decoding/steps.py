@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from smartmem_rules.decoding.model.interface import MASK, POSITIONS
 from smartmem_rules.decoding.plans import Plans
 from smartmem_rules.decoding.prompts import Prompts
 from smartmem_rules.decoding.unchanging_memory import UnchangingMemory
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.context import ExecutionContext
 
 

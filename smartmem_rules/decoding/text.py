@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from smartmem_rules.decoding.errors import GenerateError
+from smartmem_rules.records import dataclass
 
 FILE = "tokenizer.json"
 CONFIGS = ("generation_config.json", "config.json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -15,6 +14,7 @@ from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.probe import Probe
 from smartmem_rules.plan.scheduling import Scheduled
 from smartmem_rules.planned import PlanOptions, planned
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.feeds import check_feeds
@@ -126,6 +126,8 @@ def examine(
 
 class _Watch:
     """Keeps the scheduled launches of a plan, whose expressions say what kernels must compute."""
+
+    takes_constants = True
 
     def __init__(self) -> None:
         self.seen: list[Scheduled] = []

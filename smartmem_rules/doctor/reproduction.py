@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import memory_shape
 from smartmem_rules.plan.probe import GIVEN, SIGNS, UNSET, Filling, Probe, Rows, signs
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import native_path
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.programs.compiling import options_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.model import Stored
@@ -12,6 +11,7 @@ from smartmem_rules.plan.kernel.packing import unpacked
 from smartmem_rules.plan.probe import Probe
 from smartmem_rules.probes.evaluation import Unanswered
 from smartmem_rules.probes.making import probe_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.context import ExecutionContext
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.selftest.asking import Difference, difference

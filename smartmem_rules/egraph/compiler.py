@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, Protocol
 
 from smartmem_rules.egraph.elimination import Elimination
@@ -28,6 +28,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.analyses import facts_of, term_of
 from smartmem_rules.language.blocks.strategy import Phase
 from smartmem_rules.language.roots import roots_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.patterns import operators_of, operators_of_all, right_outputs, run_time_arguments
 from smartmem_rules.tensor.instantiate import Definitions
 

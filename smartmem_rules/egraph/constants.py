@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import field
 
 import numpy as np
 
+from smartmem_rules.graph.described import Tensors
 from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import Equation, TensorType
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
@@ -32,17 +35,18 @@ class Constants:
 
     def __init__(self) -> None:
         self._types: list[TensorType] = []
-        self._arrays: dict[int, Array] = {}
+        self._arrays = Tensors[int]()
         self._recipes: dict[int, Recipe] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
         self._uniform: dict[int, float | None] = {}
         self.overflowed = False
         """Whether a constant that was computed is not finite, though those that it is made of are."""
 
-    def given(self, name: str, type_: TensorType, array: Array) -> int:
-        """The number of a constant of the model."""
-        number = self._add(_value_key(array, type_) if type_.elements <= SMALL else ("given", name), type_)
-        self._arrays.setdefault(number, array)
+    def given(self, name: str, type_: TensorType, constants: Mapping[str, Array]) -> int:
+        """The number of a constant of the model; a large one is not looked at."""
+        number = self._add(_value_key(constants[name], type_) if type_.elements <= SMALL else ("given", name), type_)
+        if number not in self._arrays:
+            self._arrays.take_from(constants, number, name)
         return number
 
     def scalar(self, value: float, dtype: str) -> int:
@@ -106,6 +110,12 @@ class Constants:
             self._arrays[current] = self._compute(recipe)
         return self._arrays[number]
 
+    def give(self, number: int, others: Tensors[str], name: str) -> None:
+        """Put a constant into another table; one of the model is not looked at."""
+        if number not in self._arrays:
+            self.array(number)
+        others.take_from(self._arrays, name, number)
+
     def looked_at(self, number: int) -> Array | None:
         """The elements of a constant that a guard may loop over, None where there are too many."""
         most = LOOPED_OVER if number in self._arrays else LOOKED_AT
@@ -119,6 +129,8 @@ class Constants:
 
     def _find_uniform(self, number: int) -> float | None:
         if number not in self._arrays and self._types[number].elements > LOOKED_AT:
+            return None
+        if number in self._arrays and self._arrays.varies(number):
             return None
         return uniform_value(self.array(number))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.matching import Refused, elements, queries, shown_values, source_text
 from smartmem_rules.egraph.model import Meta
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth

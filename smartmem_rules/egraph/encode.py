@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from smartmem_rules.egraph.host import Host
@@ -17,6 +17,7 @@ from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, Meta
 from smartmem_rules.egraph.patterns import NO_ATTRIBUTES, Counts, constructor
 from smartmem_rules.graph.equations import is_opaque
 from smartmem_rules.graph.model import VIEW, Graph, Node
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.views import IndexMap
 
 ABSENT_NUMBER = 0
@@ -65,9 +66,9 @@ def encode(graph: Graph, host: Host) -> Encoding:
     for name in graph.inputs:
         encoding.tables[INPUT].append(f"{encoding.number(name)}\t{name_text(encoding.number(name))}")
     constants = encoding.constants
-    for name, array in graph.constants.items():
+    for name in graph.constants:
         if name in used:
-            constants[name] = host.constants.given(name, graph.types[name], array)
+            constants[name] = host.constants.given(name, graph.types[name], graph.constants)
             encoding.tables[CONSTANT].append(f"{encoding.number(name)}\tk{constants[name]}")
     for node in graph.nodes:
         _encode_node(node, graph, encoding, host)

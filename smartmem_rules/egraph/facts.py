@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.matching import elements, queries
 from smartmem_rules.egraph.patterns import Left
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.analyses import Fact, facts_of, operator_name
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 

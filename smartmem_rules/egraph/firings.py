@@ -7,13 +7,13 @@ final numbers, so that a row says which equation held, not in which form its ope
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.egraph.bindings import bindings
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.patterns import Left, MatchedOperator
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.roots import roots_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.views import IndexMap
 

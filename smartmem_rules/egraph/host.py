@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from smartmem_rules.egraph.constants import Constants, Recipe
 from smartmem_rules.egraph.model import Meta, NearMiss, RuleStatistics
 from smartmem_rules.graph.known.shapes import is_open
 from smartmem_rules.language.syntax import Span
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances, attribute_key
 from smartmem_rules.rulebase.kept import Constant, KeepRules, keeping_rule
 from smartmem_rules.tensor.binding import output_name

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 
 DECLARATIONS = """
 (sort Ix)

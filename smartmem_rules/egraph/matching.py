@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.model import Meta
@@ -14,6 +14,7 @@ from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.analyses import operator_name
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.patterns import is_absent, rest_of, right_outputs, run_time_arguments
 from smartmem_rules.rulebase.queries import queries_of
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.egraph.host import number_text
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.roots import roots_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.patterns import is_absent, operators_of_all, right_outputs, run_time_arguments
 
 NO_ATTRIBUTES = "a0"

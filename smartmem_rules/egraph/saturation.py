@@ -7,7 +7,6 @@ import pickle
 import time
 from collections.abc import Collection, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +20,7 @@ from smartmem_rules.egraph.model import PhaseRun, RuleStatistics, Saturation
 from smartmem_rules.egraph.serialize import serialize
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.blocks.strategy import Phase, one_by_one
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 
 ITERATION_ENODES_FACTOR = 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.egraph.bindings import bindings
 from smartmem_rules.egraph.compiler import Program
@@ -14,6 +14,7 @@ from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.model import ABSENT, CONSTANT, INPUT, OUT, EClass, ENode
 from smartmem_rules.egraph.patterns import constructor
 from smartmem_rules.graph.model import VIEW
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.views import IndexMap
 

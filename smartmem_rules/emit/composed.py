@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from smartmem_rules.emit.c.access import C_TYPES, Access
@@ -22,6 +22,7 @@ from smartmem_rules.plan.kernel.work_items import BlockRows, Grid, Part
 from smartmem_rules.plan.launch.gathering import HOME, note_element
 from smartmem_rules.plan.launch.megakernel import FAILED, FIRST_STEP, LEFT, LINE_COUNTERS, places
 from smartmem_rules.plan.launch.task_order import TaskOrder
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.extents import Dimension
 
 LOCAL_GAP_FLOATS = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.demands import demands_of
@@ -20,6 +20,7 @@ from smartmem_rules.plan.printer import sources_text
 from smartmem_rules.plan.schedule.elementwise import Choice
 from smartmem_rules.plan.scheduling import Scheduled, schedule, schedule_alone
 from smartmem_rules.probes.making import probes_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.statistics import PlanStatistics, Statistics
 from smartmem_rules.tensor.extents import SymbolicExtentError
@@ -99,6 +100,7 @@ def emit_plan(scheduled: Scheduled) -> Plan:
         slots=memory.slots,
         placement=memory.placement,
         sizes=graph.sizes,
+        endings=graph.endings,
         dimensions=graph.dimensions,
         statistics=Statistics(planning=_statistics(scheduled)),
         demands=demands_of(planning.profile, (one.source for one in enqueues)),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from smartmem_rules.graph.cached import present_of
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.storage import item_bytes, stored_bytes
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.ranges import largest
 
 

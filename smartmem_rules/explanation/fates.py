@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.records import dataclass
 
 Kind = Literal["computed", "view", "constant", "unfolded", "unneeded"]
 """`computed` by launches; a `view` that others read in place; a `constant` that was computed at import; `unfolded` into

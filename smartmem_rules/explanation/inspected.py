@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from smartmem_rules.errors import SmartmemError
@@ -16,6 +15,7 @@ from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.launch_printer import launch_text
 from smartmem_rules.plan.kernel.printer import schedule_text
 from smartmem_rules.plan.printer import candidates_lines, sized_line
+from smartmem_rules.records import dataclass
 from smartmem_rules.stages import STAGES
 
 _CONTEXT = 2

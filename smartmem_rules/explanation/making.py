@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.stages import Span
 
 if TYPE_CHECKING:  # running a plan needs no planner
@@ -37,6 +38,8 @@ class Watch:
         modelled: of the launches seen last; None until there are some.
         types: of the graph seen last.
     """
+
+    takes_constants = False
 
     def __init__(self) -> None:
         self.modelled: ModelledTimes | None = None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.explanation.making import Making
 from smartmem_rules.explanation.report import launch_kind
 from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.timed_run import HostStep, LaunchTimes, RunTimes
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.executor import Executor

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, ENode
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.model import VIEW
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.costs import own_costs
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value

@@ -7,7 +7,9 @@ every way of building it needs (dominators); they decide most choices.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True)

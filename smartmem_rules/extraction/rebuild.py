@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from smartmem_rules.egraph.model import IMPORTED, INPUT, OUT, ENode, Saturation
+from smartmem_rules.graph.described import Tensors
 from smartmem_rules.graph.equations import local_names, renamed_equations
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, Read, TensorType
-from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.views import IndexMap, identity
 
 
@@ -31,7 +31,7 @@ class _Rebuild:
         self.names: dict[int, str] = {}
         self.nodes: list[Node] = []
         self.types: dict[str, TensorType] = {name: graph.types[name] for name in graph.inputs}
-        self.constants: dict[str, Array] = {}
+        self.constants = Tensors[str]()
         self.producers = graph.producers()
         self.by_name = {node.name: node for node in graph.nodes}
 
@@ -128,7 +128,7 @@ class _Rebuild:
             assert meta is not None
             assert meta.constant is not None
             name = self._name(number, "constant")
-            self.constants[name] = self.saturation.constants.array(meta.constant)
+            self.saturation.constants.give(meta.constant, self.constants, name)
             self.types[name] = meta.type
         elif node.operator == VIEW:
             assert eclass.meta is not None
@@ -198,7 +198,7 @@ class _Rebuild:
                 continue
             type_ = self.types[source]
             if source in self.constants:
-                self.constants[output] = self.constants[source]
+                self.constants.take_from(self.constants, output, source)
                 self.types[output] = type_
             else:
                 self._add_view(output, source, identity(type_.shape), type_)

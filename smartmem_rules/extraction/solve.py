@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 
 import highspy
 import numpy as np
@@ -18,6 +17,7 @@ from smartmem_rules.extraction.problem import (
     selected_order,
     selection_cost,
 )
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from onnx import numpy_helper
 
 from smartmem_rules.graph.weights import with_weights
 from smartmem_rules.graph.zoo import materialized_model
+from smartmem_rules.limits import DEFAULT_LIMITS
+from smartmem_rules.records import dataclass
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
@@ -32,6 +34,7 @@ class Mode:
         dims: least and greatest extents of the model's symbolic dimensions.
         units: the compute capability whose matrix units are emulated; none by default.
         sizes: draws the sizes of kernels from those that a tuner may choose; 0: the cost model's.
+        steps: for how many steps a loop is unrolled whose end depends on data.
         system: who computes the model; the rest counts only for `self`, our own engine.
     """
 
@@ -43,6 +46,7 @@ class Mode:
     dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     units: str = ""
     sizes: int = 0
+    steps: int = DEFAULT_LIMITS.steps
     system: str = SELF
 
     def __str__(self) -> str:
@@ -50,6 +54,7 @@ class Mode:
             return self.system
         extras = [*(["debug"] if self.debug else []), *([f"units {self.units}"] if self.units else [])]
         extras += [f"sizes {self.sizes}"] if self.sizes else []
+        extras += [f"steps {self.steps}"] if self.steps != DEFAULT_LIMITS.steps else []
         extras += [f"{n}={a}..{b}" for n, (a, b) in self.dims.items()]
         return "/".join([self.level, self.memory, self.dtype, self.device, *extras])
 

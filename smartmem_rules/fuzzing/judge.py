@@ -8,7 +8,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,15 @@ from smartmem_rules.environment import EMULATED_UNITS, TUNINGS
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.fuzzing.case import SELF, Array, Case
 from smartmem_rules.fuzzing.drawn_sizes import keep_sizes
+from smartmem_rules.fuzzing.expected.courses import longest_loop
 from smartmem_rules.fuzzing.expected.differences import differences
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
 from smartmem_rules.fuzzing.systems import BrokenModel, run_by
+from smartmem_rules.limits import Limits
 from smartmem_rules.optimized import OptimizedPlan
+from smartmem_rules.records import dataclass
+from smartmem_rules.runtime.contexts.context import UnendedLoopError
 from smartmem_rules.runtime.contexts.memory import RunError
 from smartmem_rules.runtime.devices import DeviceError
 from smartmem_rules.runtime.programs.compiling import BuildError
@@ -81,6 +84,12 @@ def judge(case: Case) -> Verdict:
 
     try:
         results = _run(case)
+    except UnendedLoopError as unended:
+        try:
+            ended = longest_loop(case.model, case.feeds) <= case.mode.steps
+        except NoReference as reason:
+            return verdict(NO_REFERENCE, str(reason))
+        return verdict(WRONG if ended else RIGHT, str(unended))
     # a kernel that is none or accesses what it may not; no model; without a device nothing would be judged at all
     except (BuildError, RunError, BrokenModel, DeviceError):
         return verdict(ERROR, traceback.format_exc(limit=-6))
@@ -119,6 +128,7 @@ def planned(case: Case, **more: Any) -> OptimizedPlan:
             memory=mode.memory,
             dtype=mode.dtype,
             debug=mode.debug,
+            limits=Limits(steps=mode.steps),
             **options,
             **more,
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import onnx
 
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.loading import domain_of
 from smartmem_rules.graph.matching import NeedsConstant, NotImported
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.extents import Dimension
 
 _SHOWN = 4

@@ -12,7 +12,7 @@ class Guard:
     """Counts what an import does."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._deadline = Deadline(limits)
         self._nodes = 0
         self._bytes = 0
@@ -21,7 +21,7 @@ class Guard:
     def node(self) -> None:
         """One more node is imported, of the file or of an unrolled body. Raises LimitError."""
         self._nodes += 1
-        self._limits.check("nodes", self._nodes, "the graph with its loops unrolled")
+        self.limits.check("nodes", self._nodes, "the graph with its loops unrolled")
         self._deadline.check("the import")
 
     def instance(self, instance: Instance, what: str) -> None:
@@ -33,7 +33,7 @@ class Guard:
         if id(instance) in self._sized:
             return
         for type_ in (*instance.outputs, *(equation.type for equation in instance.equations)):
-            self._limits.check_shape([largest(extent) for extent in type_.shape], what)
+            self.limits.check_shape([largest(extent) for extent in type_.shape], what)
         self._sized.add(id(instance))
 
     def folded(self, instance: Instance) -> None:
@@ -42,4 +42,4 @@ class Guard:
             largest(equation.type.elements) * storage_dtype(equation.type.dtype).itemsize
             for equation in instance.equations
         )
-        self._limits.check("folded_bytes", self._bytes, "what is computed at import")
+        self.limits.check("folded_bytes", self._bytes, "what is computed at import")

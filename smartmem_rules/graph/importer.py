@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import onnx
 
+from smartmem_rules.graph.described import Ahead
 from smartmem_rules.graph.expansion.bodies import Bodies, has_body
 from smartmem_rules.graph.expansion.control import ControlFlow
 from smartmem_rules.graph.expansion.counted_shapes import counted_shape
+from smartmem_rules.graph.expansion.courses import Courses
 from smartmem_rules.graph.expansion.functions import body_of, is_function
 from smartmem_rules.graph.expansion.old_forms import BROADCAST_BY_RULE, NEWEST_OLD_OPSET, Known, current_form
 from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
@@ -38,13 +39,14 @@ from smartmem_rules.graph.loading import (
     sorted_nodes,
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
-from smartmem_rules.graph.model import EXTENTS, Graph, GraphError, Node
+from smartmem_rules.graph.model import EXTENTS, Graph, GraphError, Node, live_nodes
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.graph.wellformed import check_model
 from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value
 from smartmem_rules.language.syntax import Keep
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.kept import Constant, KeepRules, keeping_rule
 from smartmem_rules.tensor.binding import operand_name, output_name
@@ -57,7 +59,6 @@ from smartmem_rules.tensor.primitives import Array
 
 _FEW = 1 << 10
 """Elements of the largest tensor that the graph knows besides its constants: shapes, axes, bounds."""
-_THREADS = 2
 
 
 def import_model(
@@ -92,11 +93,15 @@ def import_model(
     check_model(proto, limits)
     proto = inline_functions(proto)
     data_files = check_data_files(proto.graph, folder)
-    with ThreadPoolExecutor(_THREADS) as background:
-        values = Values(folder, background)
-        for name, array in (weights or {}).items():
-            values[name] = array
+    background = Ahead()
+    values = Values(folder, background)
+    for name, array in (weights or {}).items():
+        values[name] = array
+    try:
         made = _Import(proto, base, values, fold_outputs, limits).run(dims or {})
+    except BaseException:
+        background.stop()
+        raise
     return replace(made, data_files=data_files)
 
 
@@ -151,6 +156,7 @@ class _Import:
         self.places: dict[int, int] = {}
         self.dimensions: tuple[Dimension, ...] = ()
         self.sizes: dict[str, dict[int, str]] = {}
+        self.courses = Courses(self.nodes, self.types)
 
     def run(self, dims: Dims) -> Graph:
         graph = self.model.graph
@@ -170,13 +176,16 @@ class _Import:
         # what an output's extent depends on is an output too
         sizes = {name: self.sizes[name] for name in outputs if name in self.sizes}
         outputs += dict.fromkeys(count for axes in sizes.values() for count in axes.values())
+        bodies = Bodies(self.values, self.missing, self._process)
+        endings = self.courses.endings(bodies, outputs, self.used.add("endings"))
+        outputs += [] if endings is None else [endings.number]
         kept = live_nodes(self.nodes, outputs)
         counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
         given = list(inputs)
         if any(RUN_NUMBER in node.operands for node in kept):
             given.append(RUN_NUMBER)
         made = self._graph(kept, given, outputs, counts)
-        return replace(made, sizes=sizes, dimensions=self.dimensions, instances=self.matcher.instances)
+        return replace(made, sizes=sizes, endings=endings, dimensions=self.dimensions, instances=self.matcher.instances)
 
     def _refuse_lists(self, outputs: Sequence[str]) -> None:
         found = [repr(name) for name in outputs if name in self.lists.members or name in self.lists.absent]
@@ -190,7 +199,7 @@ class _Import:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
         read.update(dict.fromkeys(outputs))
         nodes = [*(self._extents(name) for name in read if self.values.is_open(name)), *nodes]
-        constants = {name: self.values[name] for name in read if name in self.values and not self.values.is_open(name)}
+        constants = self.values.table(n for n in read if n in self.values and not self.values.is_open(n))
         types = {name: self.types[name] for name in (*inputs, *constants)}
         for node in nodes:
             types.update((e.tensor, e.type) for e in node.equations)
@@ -271,7 +280,9 @@ class _Import:
         if before:
             self._process(before, {output for one in before for output in one.output})
         operands = [operand or None for operand in node.input]
-        flow = ControlFlow(Bodies(self.values, self.missing, self._process), self._sized)
+        flow = ControlFlow(
+            Bodies(self.values, self.missing, self._process), self._sized, self.courses, self.guard.limits.steps
+        )
         if self.lists.takes(node) and not (has_body(node) and node.op_type != "SequenceMap"):
             self.lists.unfold(node, self._process, flow.bodies.body)
             return
@@ -380,17 +391,6 @@ class _Import:
             else:
                 self.values[output] = result
         return True
-
-
-def live_nodes(nodes: Sequence[Node], outputs: Iterable[str]) -> list[Node]:
-    """The nodes that the outputs depend on, in their order."""
-    wanted = set(outputs)
-    kept: list[Node] = []
-    for node in reversed(nodes):
-        if not wanted.isdisjoint(node.outputs):
-            kept.append(node)
-            wanted.update(name for name in node.operands if name is not None)
-    return kept[::-1]
 
 
 __all__ = ["import_model", "live_nodes"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, MutableMapping, Sequence
+from dataclasses import field
 
 import numpy as np
 
+from smartmem_rules.graph.endings import Endings
 from smartmem_rules.graph.errors import GraphError as GraphError
 from smartmem_rules.graph.printer import graph_text, node_text
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, TensorType
@@ -51,7 +53,8 @@ class Graph:
     name: str
     nodes: list[Node]
     types: dict[str, TensorType]
-    constants: dict[str, np.ndarray]
+    constants: MutableMapping[str, np.ndarray]
+    """Large ones that a model only describes are computed when they are asked for (`described.Tensors`)."""
     inputs: list[str]
     outputs: list[str]
     operator_counts: Counter[str] = field(default_factory=Counter)
@@ -61,6 +64,8 @@ class Graph:
     sizes: dict[str, dict[int, str]] = field(default_factory=dict)
     """Of outputs with an extent that depends on data: the axis, and the scalar tensor that holds the extent.
     These scalars stand at the end of `outputs`."""
+    endings: Endings | None = None
+    """Loops that a run may not have ended; the scalar that tells stands at the end of `outputs`, too."""
     kept: frozenset[str] = frozenset()
     """Results of operators of constants that `keep` rules leave to the run."""
     known: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
@@ -95,3 +100,14 @@ class Graph:
                 if operand is not None:
                     users.setdefault(operand, []).append(node)
         return users
+
+
+def live_nodes(nodes: Sequence[Node], outputs: Iterable[str]) -> list[Node]:
+    """The nodes that the outputs depend on, in their order."""
+    wanted = set(outputs)
+    kept: list[Node] = []
+    for node in reversed(nodes):
+        if not wanted.isdisjoint(node.outputs):
+            kept.append(node)
+            wanted.update(name for name in node.operands if name is not None)
+    return kept[::-1]

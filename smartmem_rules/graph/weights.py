@@ -11,15 +11,16 @@ import base64
 import binascii
 import math
 import zlib
-from collections.abc import Iterator, Mapping
-from concurrent.futures import Executor, Future
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from smartmem_rules.graph.described import Ahead, Tensors, some
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import Array
@@ -34,6 +35,7 @@ PACKED_BITS: Mapping[int, int] = {
 """Element types of which several lie in a byte, and their bits."""
 RECIPES = ("seeded-normal", "zlib-base64")
 _BACKGROUND_FROM = 1 << 16
+_FIRST = 16
 _PIECE = 1 << 16
 """Random numbers that are drawn at once: what threads allocate stays with the process, so they allocate little."""
 
@@ -140,7 +142,7 @@ def tensor_value(name: str, tensor: onnx.TensorProto, folder: Path | None) -> Ar
             return numpy_helper.to_array(tensor)
         entries = location(tensor)
         if entries["location"] == "seeded-normal":
-            return _drawn(_empty(tensor), entries)
+            return _Normal(tensor, entries).array()
         if entries["location"] == "zlib-base64":
             return shaped(np.frombuffer(_decompressed(entries["data"], stored_bytes(tensor)), np.uint8), tensor)
         return _from_file(tensor, entries, folder)
@@ -154,26 +156,36 @@ def _readable(name: str) -> Iterator[None]:
         raise GraphError(f"the data of tensor {name!r} cannot be read ({error}); the model is damaged") from error
 
 
-def _empty(tensor: onnx.TensorProto) -> Array:
-    return np.empty(tuple(tensor.dims), helper.tensor_dtype_to_np_dtype(tensor.data_type))
+class _Normal:
+    """Random numbers as a recipe describes them; nothing of the description is read when they are drawn."""
 
+    def __init__(self, tensor: onnx.TensorProto, entries: Mapping[str, str]) -> None:
+        self.values: Array = np.empty(tuple(tensor.dims), helper.tensor_dtype_to_np_dtype(tensor.data_type))
+        self._seeded = np.random.PCG64(int(entries["offset"]))
+        self._numbers = tuple(np.float32(entries[name]) for name in ("std", "mean", "min", "max"))
 
-def _drawn(values: Array, entries: Mapping[str, str]) -> Array:
-    """Fill an array with random numbers, a piece at a time."""
-    generator = np.random.Generator(np.random.PCG64(int(entries["offset"])))
-    std, mean, least, most = (np.float32(entries[name]) for name in ("std", "mean", "min", "max"))
-    flat = values.reshape(-1)
-    for at in range(0, flat.size, _PIECE):
-        piece = generator.standard_normal(min(_PIECE, flat.size - at), dtype=np.float32)
+    def array(self) -> Array:
+        flat = self.values.reshape(-1)
+        generator = np.random.Generator(copy(self._seeded))
+        # all at once where that takes no memory: a thread waits at each step for those that run Python
+        step = max(1, flat.size) if flat.dtype == np.float32 else _PIECE
+        for at in range(0, flat.size, step):
+            self._draw(generator, flat[at : at + step])
+        return self.values
+
+    def first(self) -> Array:
+        """The first few of the numbers."""
+        some_values = np.empty(min(_FIRST, self.values.size), self.values.dtype)
+        self._draw(np.random.Generator(copy(self._seeded)), some_values)
+        return some_values
+
+    def _draw(self, generator: np.random.Generator, place: Array) -> None:
+        std, mean, least, most = self._numbers
+        piece = place if place.dtype == np.float32 else np.empty(place.size, np.float32)
+        generator.standard_normal(out=piece, dtype=np.float32)
         piece *= std
         piece += mean
-        flat[at : at + _PIECE] = np.clip(piece, least, most, out=piece)
-    return values
-
-
-def _drawn_value(name: str, values: Array, entries: Mapping[str, str]) -> Array:
-    with _readable(name):
-        return _drawn(values, entries)
+        place[...] = np.clip(piece, least, most, out=piece)
 
 
 def _decompressed(text: str, size: int) -> bytes:
@@ -218,20 +230,17 @@ def _from_file(tensor: onnx.TensorProto, entries: Mapping[str, str], folder: Pat
 class Values:
     """The known values of a model by tensor name; big described weights are drawn in the background."""
 
-    def __init__(self, folder: Path | None, background: Executor) -> None:
+    def __init__(self, folder: Path | None, background: Ahead) -> None:
         self.types: dict[str, TensorType] = {}
         self._folder = folder
         self._background = background
-        self._arrays: dict[str, Array | Future[Array]] = {}
+        self._arrays = Tensors[str]()
 
     def __contains__(self, name: object) -> bool:
         return name in self._arrays
 
     def __getitem__(self, name: str) -> Array:
-        value = self._arrays[name]
-        if isinstance(value, Future):
-            value = self._arrays[name] = value.result()
-        return value
+        return self._arrays[name]
 
     def __setitem__(self, name: str, array: Array) -> None:
         self._arrays[name] = array
@@ -252,10 +261,15 @@ class Values:
 
     def is_open(self, name: str) -> bool:
         """Whether elements of a known tensor are open extents."""
-        value = self._arrays.get(name)
-        if value is None or isinstance(value, Future):  # waiting for what is drawn would hold the import up
+        if name not in self._arrays or self._arrays.is_described(name):
             return False
-        return self.types[name].dtype != "string" and value.dtype == object
+        return self.types[name].dtype != "string" and self._arrays[name].dtype == object
+
+    def table(self, names: Iterable[str]) -> Tensors[str]:
+        """These tensors; others are drawn no more, and none of them is waited for."""
+        made = some(self._arrays, names)
+        self._background.only(made.described())
+        return made
 
     def add(self, name: str, tensor: onnx.TensorProto) -> None:
         """Take in a tensor of the model."""
@@ -263,7 +277,7 @@ class Values:
         if drawn and math.prod(tensor.dims) >= _BACKGROUND_FROM:
             self.types[name] = tensor_type(tensor)
             with _readable(name):
-                values = _empty(tensor)
-            self._arrays[name] = self._background.submit(_drawn_value, name, values, location(tensor))
+                drawn_later = _Normal(tensor, location(tensor))
+            self._arrays.describe(name, self._background.add(drawn_later, stored_bytes(tensor)))
         else:
             self[name] = tensor_value(name, tensor, self._folder)

@@ -6,7 +6,6 @@ work-items of the launch. What depends on the contents of tensors is not followe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import item_bytes, stored_bytes
+from smartmem_rules.records import dataclass
 from smartmem_rules.simulate.accesses import Access, Items, Parameter
 from smartmem_rules.simulate.launch import TracedLaunch
 from smartmem_rules.simulate.source import SimulationError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from smartmem_rules.invariants.violation import InvariantError
@@ -12,6 +11,7 @@ from smartmem_rules.plan.artefact import Place, Slot
 from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.records import dataclass
 
 STAGE = "memory"
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.artefact import Argument, Place, Source
@@ -21,6 +20,7 @@ from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import SLACK, stored_bytes
 from smartmem_rules.plan.kernel.work_items import Grid
+from smartmem_rules.records import dataclass
 
 STAGE = "launch"
 _TABLE = r"__constant int smr_order_{}\[\d+\] = \{{ ([\d, ]+) \}};"

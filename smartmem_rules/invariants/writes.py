@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.definitions.inside import values_at
 from smartmem_rules.tensor.extents import is_symbolic

@@ -8,7 +8,7 @@ import os
 import platform
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from smartmem_rules.environment import CACHE, PLANS, PREFIX
 from smartmem_rules.kept_plans.files import bytes_digest, file_digest, folder_files, unchanged_since
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import STARTED, grammar_path, rules_path, templates_path, tunings_path
 from smartmem_rules.runtime.calibration.store import path_of
 from smartmem_rules.runtime.devices import DeviceError, devices

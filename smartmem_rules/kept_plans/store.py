@@ -18,7 +18,7 @@ import mmap
 import os
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from smartmem_rules.environment import PLANS
 from smartmem_rules.kept_plans.files import file_digest
 from smartmem_rules.kept_plans.key import PlanKey
 from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.runtime.devices import Device, devices, shipped_workarounds
 from smartmem_rules.runtime.format.container import DamageError

@@ -8,10 +8,11 @@ verified and mutated as one; a guard that asks for a fact is, for a constant, a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.rebuilding import rebuilt
+from smartmem_rules.records import dataclass
 
 _HOLDS, _KNOWN = "__holds", "__known"
 """End the names of the operators that give 1 where a fact holds of an element, and 1 everywhere."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from smartmem_rules.collector import no_collections
+from smartmem_rules.records import is_frozen
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.whole_files import write_whole
 
@@ -41,6 +42,7 @@ def engine_digest() -> str:
     for name in _ENGINE:
         for path in sorted((package / name).rglob("*.py")):
             digest.update(path.read_bytes())
+    digest.update((package / "records.py").read_bytes())
     for grammar in (package / "grammar", package.parent / "grammar"):
         if (grammar / "smr.lark").is_file():
             digest.update((grammar / "smr.lark").read_bytes())
@@ -124,8 +126,9 @@ def _constructed_from(kind: type) -> tuple[str, ...] | None:
     if not is_dataclass(kind) or hasattr(kind, "__post_init__") or "__slots__" not in vars(kind):
         return None
     own = fields(kind)
-    frozen = kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    return tuple(one.name for one in own) if frozen and all(one.init and not one.kw_only for one in own) else None
+    return (
+        tuple(one.name for one in own) if is_frozen(kind) and all(one.init and not one.kw_only for one in own) else None
+    )
 
 
 class Findings:

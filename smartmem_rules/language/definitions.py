@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from smartmem_rules.language.expressions import Binder, Declaration, Expression, Syntax
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.fixes import Fix, advice, stands
 from smartmem_rules.language.syntax import Span
+from smartmem_rules.records import dataclass
 
 Severity = Literal["error", "warning"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.analyses import equation_of, guard_of
@@ -17,6 +17,7 @@ from smartmem_rules.language.patterns import application_of, as_operator, number
 from smartmem_rules.language.rebuilding import rebuilt
 from smartmem_rules.language.roots import equations
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS
+from smartmem_rules.records import dataclass
 
 _MOST_MODULES = 64
 _MOST_ITEMS = 4096

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import NamedTuple
+
+from smartmem_rules.records import unguarded
 
 
 class Span(NamedTuple):
@@ -24,7 +26,7 @@ class Span(NamedTuple):
 NOWHERE = Span("<engine>", 0, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Syntax:
     """Base of all nodes; the span takes no part in equality."""
 
@@ -69,7 +71,7 @@ def nodes(root: object) -> Iterator[Syntax]:
             stack.extend([getattr(current, name) for name in reversed(branches_of(current))])
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Declaration(Syntax):
     """A node with words worth pointing at one by one.
 
@@ -87,32 +89,32 @@ class Declaration(Syntax):
 # --- shapes, attributes, guards and operator definitions share one grammar ----------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Expression(Syntax):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Number(Expression):
     value: int | float
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Text(Expression):
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Truth(Expression):
     value: bool
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Name(Expression):
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Call(Expression):
     """`f(a, b)`: a builtin, a user function or an elementwise primitive."""
 
@@ -120,20 +122,20 @@ class Call(Expression):
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Unary(Expression):
     operator: str  # "-" | "not"
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Binary(Expression):
     operator: str  # + - * / // % ** < <= > >= == != and or
     left: Expression
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Conditional(Expression):
     """`if c then a else b`."""
 
@@ -142,21 +144,21 @@ class Conditional(Expression):
     otherwise: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Splat(Expression):
     """`*e` inside brackets: the elements of a list in place."""
 
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Broadcast(Expression):
     """`~e` inside a tensor read: the list aligned at the right, 0 where the tensor's extent is 1."""
 
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Slice(Expression):
     """`lo:hi` inside a list subscript."""
 
@@ -164,7 +166,7 @@ class Slice(Expression):
     high: Expression | None
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Subscript(Expression):
     """`base[items] else default`: an element of a tensor or of a list.
 
@@ -176,14 +178,14 @@ class Subscript(Expression):
     default: Expression | None
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class ListOf(Expression):
     """`[a, *b, c]`."""
 
     items: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Binder(Declaration):
     """`k < K` (a loop), `*k < KS` (a list of loops) or `j in N` (unrolled when the operator is instantiated)."""
 
@@ -192,7 +194,7 @@ class Binder(Declaration):
     bound: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Comprehension(Expression):
     """`[e for j in N]`, `[e for j in N for k in M if c]`: a list made when the operator is instantiated."""
 
@@ -201,7 +203,7 @@ class Comprehension(Expression):
     condition: Expression | None
 
 
-@dataclass(frozen=True, slots=True)
+@unguarded(frozen=True, slots=True)
 class Reduction(Expression):
     """`sum(k < K) body`; `first(j in N, condition) body` picks the first j whose condition holds."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
 from smartmem_rules.language.expressions import Span
+from smartmem_rules.records import dataclass
 
 FixKind = Literal["edit", "advice"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.language.expressions import Declaration, Expression
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

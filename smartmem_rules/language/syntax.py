@@ -6,7 +6,7 @@ the line that caused it.  The tree is immutable; `language.parsing.parser` build
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.language.definitions import (
     Attribute,
@@ -61,6 +61,7 @@ from smartmem_rules.language.rules import (
     RuleLet,
     Term,
 )
+from smartmem_rules.records import dataclass
 
 __all__ = [
     "NOWHERE",

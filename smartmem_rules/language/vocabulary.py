@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from smartmem_rules.records import dataclass
 
 BLOCK_WORDS = ("device", "matrix", "schedule", "level", "strategy", "layout", "fuse", "export")
 ITEM_WORDS = (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
+from smartmem_rules.records import dataclass
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|#[^\n]*|[A-Za-z_]\w*|[()\[\]{};,=]')
 _ITEM = re.compile(rf"^(?:{'|'.join((*ITEM_WORDS, *BLOCK_WORDS))})\b", re.MULTILINE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.strategy import LIMITS
@@ -16,6 +15,7 @@ from smartmem_rules.language.vocabulary import BLOCK_WORDS, CLASSES, DTYPE_WORDS
 from smartmem_rules.lsp.calls import OpenCall, open_call
 from smartmem_rules.lsp.library import Library
 from smartmem_rules.lsp.signatures import operators_named
+from smartmem_rules.records import dataclass
 
 _HEAD = re.compile(r"^\s*(\w+)")
 _RULE = re.compile(r"^\s*(rewrite|eliminate|index|keep)\b")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.lsp.symbols import Occurrence, Symbol, occurrences
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import RuleBase, collect, load_modules
 from smartmem_rules.rulebase.checking import check_files

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expansion import expanded
@@ -12,6 +11,7 @@ from smartmem_rules.language.printing.builtin_docs import DOCS
 from smartmem_rules.language.printing.printer import print_attribute, print_input, print_signature
 from smartmem_rules.lsp.calls import OpenCall, open_call
 from smartmem_rules.lsp.library import Library
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expansion import bound_in
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.roots import ROOTS
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.scope import head
 
 GLOBAL = ""

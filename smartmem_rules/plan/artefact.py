@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from smartmem_rules.plan.kernel.launch_printer import launch_line
 from smartmem_rules.plan.kernel.printer import tensor_text
 from smartmem_rules.plan.probe import Probe
+from smartmem_rules.records import dataclass
 from smartmem_rules.statistics import Statistics
 
 if TYPE_CHECKING:
+    from smartmem_rules.graph.endings import Endings
     from smartmem_rules.plan.kernel.launch import Launch
     from smartmem_rules.plan.kernel.model import Stored
     from smartmem_rules.tensor.extents import Dimension
@@ -143,6 +145,7 @@ class Plan:
         enqueues: the launches with their texts, in the order of execution.
         sizes: of outputs with an extent that depends on data the axis and the scalar output that holds the extent;
             these scalars are no outputs of the model.
+        endings: the loops that a run may not have ended, with the scalar output that tells, which is none of the model.
         slots, placement: the device memory of the intermediates and where each one lies in it.
         dimensions: those for a range of which the plan is made; extents are expressions of them.
         statistics: what the stages measured and decided.
@@ -164,6 +167,7 @@ class Plan:
     slots: list[Slot]
     placement: dict[str, Place]
     sizes: dict[str, dict[int, str]] = field(default_factory=dict)
+    endings: Endings | None = None
     dimensions: tuple[Dimension, ...] = ()
     statistics: Statistics = field(default_factory=Statistics)
     provenance: Provenance = Provenance()
@@ -171,6 +175,12 @@ class Plan:
     unasked: Mapping[int, str] = field(default_factory=dict)
     binaries: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     demands: Demands = Demands()
+
+    @property
+    def told(self) -> frozenset[str]:
+        """Outputs that only tell what the run found: extents, and whether loops have ended."""
+        counts = {count for axes in self.sizes.values() for count in axes.values()}
+        return frozenset(counts if self.endings is None else {*counts, self.endings.number})
 
     @property
     def launches(self) -> tuple[Launch, ...]:

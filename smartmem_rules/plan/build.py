@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from smartmem_rules.graph.described import some
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.blocks.device import Device, ImageLimits
 from smartmem_rules.language.blocks.fuse import Horizontal, InOrder, Megakernel
@@ -18,7 +19,7 @@ from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Stored, row_major
-from smartmem_rules.plan.kernel.packing import holds
+from smartmem_rules.plan.kernel.packing import holds, limits
 from smartmem_rules.plan.launch.launches import FusionInput, launches, same, settle
 from smartmem_rules.plan.layout.candidates import LayoutOptions, LayoutSpace
 from smartmem_rules.plan.layout.choose import LayoutChoice, choose_layouts, lay_out_row_major, solve_layouts
@@ -28,6 +29,7 @@ from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import Choice, element_schedules
 from smartmem_rules.plan.schedule.scheduler import Scheduler
 from smartmem_rules.plan.schedule.templates import Templates
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.tensor.primitives import device_dtype
@@ -69,7 +71,7 @@ class Planning:
 
     def alone(self) -> Planning:
         """The same with tables of constants of its own, for a caller that drops this one and the graph."""
-        program = replace(self.program, constants=dict(self.program.constants), packable=dict(self.program.packable))
+        program = replace(self.program, constants=some(self.program.constants), packable=some(self.program.packable))
         return replace(self, graph=replace(self.graph, constants={}), program=program)
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
@@ -307,7 +309,7 @@ def _stored(kernels: Sequence[Kernel], program: Program, storage: _Storage) -> d
         border = role in ("input", "output")
         exact = name in program.compared or name in program.tables
         free = type_.dtype in ("float32", "float16", "bfloat16") and not border and not exact
-        if free and role == "constant" and not holds(storage.dtype, program.constants[name]):
+        if free and role == "constant" and limits(storage.dtype) and not holds(storage.dtype, program.constants[name]):
             free = False
         held = storage.dtype if free else device_dtype(type_.dtype)
         if free and role == "intermediate" and name in storage.wide:

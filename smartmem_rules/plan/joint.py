@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from smartmem_rules.plan.layout.candidates import LayoutOptions, LayoutSpace, No
 from smartmem_rules.plan.layout.choose import LayoutAnswer, solve_layouts
 from smartmem_rules.plan.layout.model import LayoutProblem, State
 from smartmem_rules.plan.layout.pbqp import Array, Chosen, Solution, Variable
+from smartmem_rules.records import dataclass
 from smartmem_rules.statistics import JointStatistics, relative_gap
 
 

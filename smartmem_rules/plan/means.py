@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.environment import ONE_LAUNCH
 from smartmem_rules.language.blocks.device import Device, ImageLimits
@@ -16,6 +16,7 @@ from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.layout.accesses import RegisterBlock
 from smartmem_rules.plan.schedule.contraction.sizing import panel_of
 from smartmem_rules.plan.schedule.scheduler import candidates, on_device
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 
 

@@ -5,9 +5,9 @@ All contents are in the order of memory, so that whoever asks needs to know noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+
+from smartmem_rules.records import dataclass
 
 GIVEN = "given"
 SIGNS = "signs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from smartmem_rules.plan.schedule.grid import Grids
 from smartmem_rules.plan.schedule.last_uses import LastUses
 from smartmem_rules.plan.schedule.modelled import ModelledTimes
 from smartmem_rules.plan.schedule.scheduler import Scheduler
+from smartmem_rules.records import dataclass
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.ranges import largest

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from smartmem_rules.exchange.kernels import KernelClaim
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, Reduce, Select
 from smartmem_rules.tensor.primitives import Array
 

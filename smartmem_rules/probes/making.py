@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
@@ -28,6 +27,7 @@ from smartmem_rules.probes.evaluation import Unanswered, computed
 from smartmem_rules.probes.exactness import Grid, exact_stores, grid_of
 from smartmem_rules.probes.peaks import Peaks, peak_contents, peaks_of, questions_of
 from smartmem_rules.provenance.kernels import claim_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import reads
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.primitives import Array, storage_dtype

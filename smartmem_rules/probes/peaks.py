@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from smartmem_rules.exchange.kernels import KernelClaim
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.probes.contents import PERIOD, contents
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, children, walk
 from smartmem_rules.tensor.index import Index

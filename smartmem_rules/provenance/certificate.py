@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.layout.copies import COPY
 from smartmem_rules.provenance.derivation import Derivation, renamed
 from smartmem_rules.provenance.kernels import Unshown, kernel_json
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.expr import TensorType

@@ -7,10 +7,10 @@ as are their results, where the terms of a certificate, which know constants by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from smartmem_rules.certificate.terms import CONSTANT, INPUT, OPAQUE, OUT, VIEW
 from smartmem_rules.egraph.model import ENode, Saturation
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import attribute_key
 
 Form = tuple[object, ...]

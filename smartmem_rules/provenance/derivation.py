@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from smartmem_rules.certificate.replay import Replay
@@ -20,6 +19,7 @@ from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.provenance.classes import classes_of
 from smartmem_rules.provenance.explained import ExplainedTerms
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import attribute_key
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, operators_of_all

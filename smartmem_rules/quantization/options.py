@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.fixes import did_you_mean
+from smartmem_rules.records import dataclass
 
 OPERATOR, PAIRS = "matmulnbits", "qdq"
 """The forms: ONNX Runtime's operators (`MatMulNBits`), and `DequantizeLinear` in front of the product."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import onnx
 
@@ -12,6 +11,7 @@ from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of, node_inputs
 from smartmem_rules.graph.weights import dtype_name
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.quantization.options import OPERATOR, Options, QuantizeError
+from smartmem_rules.records import dataclass
 
 FLOATS = ("float32", "float16")
 WEIGHT_OF = {"MatMul": 1, "Gemm": 1, "Gather": 0}

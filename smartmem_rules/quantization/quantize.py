@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from smartmem_rules.quantization.report import Layer, Report
 from smartmem_rules.quantization.rounding import Array, rounded
 from smartmem_rules.quantization.storing import save
 from smartmem_rules.quantization.writing import Writer, opset_for
+from smartmem_rules.records import dataclass
 from smartmem_rules.simplification.opsets import in_opset
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from smartmem_rules.quantization.options import Code
+from smartmem_rules.records import dataclass
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TOGETHER = 2048

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from smartmem_rules.quantization.options import OPERATOR, Code, Options
 from smartmem_rules.quantization.products import Product
 from smartmem_rules.quantization.rounding import Rounded
+from smartmem_rules.records import dataclass
 
 Array = np.ndarray[Any, np.dtype[Any]]
 OPERATOR_DOMAIN = "com.microsoft"

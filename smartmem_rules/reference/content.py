@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from smartmem_rules.language.printing.printer import (
 )
 from smartmem_rules.language.schema import SUBJECTS, record_type
 from smartmem_rules.language.vocabulary import BLOCK_WORDS
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import RuleBase
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from smartmem_rules.explanation.fates import Fates
@@ -12,6 +12,7 @@ from smartmem_rules.explanation.report import left, report_data
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.memory.lives import lives
+from smartmem_rules.records import dataclass
 from smartmem_rules.report.subject import Measured, Subject
 from smartmem_rules.runtime.format.provenance import package_version
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.report.drawing.drawing import drawn
 from smartmem_rules.report.drawing.layers import Shape
 

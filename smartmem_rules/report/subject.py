@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from smartmem_rules.explanation.fates import FileNode
 from smartmem_rules.explanation.making import Making
 from smartmem_rules.explanation.profile import kernel_profile
 from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.verdicts import VERDICTS, WITH_PROOFS, recorded, shipped
 from smartmem_rules.runtime.devices import Device

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.room.needs import Needs, Room, TooLargeError
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.language.blocks.device import Allocator
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.memory.planning import plan_memory
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.memory import RunError
 from smartmem_rules.runtime.target import Target
 from smartmem_rules.tensor.extents import at

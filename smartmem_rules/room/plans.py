@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from smartmem_rules.explanation.model_nodes import is_graph
 from smartmem_rules.pipeline import rules_of
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.planned import planned
+from smartmem_rules.records import dataclass
 from smartmem_rules.room.advice import Remedy, largest_that, refusal
 from smartmem_rules.room.needs import Needs, Room, at_most, needs_of, room_of
 from smartmem_rules.room.weights import packed_widths, with_fewer_bits

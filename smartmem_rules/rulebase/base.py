@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from smartmem_rules.language.fixes import advice, did_you_mean, nearest, replace
 from smartmem_rules.language.parsing.parser import parse_file
 from smartmem_rules.language.parsing.source import read_source
 from smartmem_rules.language.schema import typed
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.identity import Identities
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import rules_path
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.executor import summary
 
 REST = 0.1

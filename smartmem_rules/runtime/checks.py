@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from smartmem_rules.emit.c.program import render
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.access_log import RECORD
 from smartmem_rules.runtime.plan_file import SLACK
 

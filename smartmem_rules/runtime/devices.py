@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.blocks.device import Device as Profile
 from smartmem_rules.language.blocks.keys import read
 from smartmem_rules.language.blocks.workarounds import Workaround
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import rules_path
 from smartmem_rules.runtime.driver_cache import keep_driver_cache
 from smartmem_rules.runtime.forks import note_opened, refuse_in_child

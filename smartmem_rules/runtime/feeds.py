@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from smartmem_rules.graph.errors import GraphError
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.extents import Dimension, at, dimensions, is_symbolic, shape_text
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.types import TensorType

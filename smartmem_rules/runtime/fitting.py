@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.plan.artefact import Plan, Source
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.memory import RunError, refuse_image
 from smartmem_rules.runtime.devices import AUTO, Device
 from smartmem_rules.runtime.target import device_for

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.feeds import Array, compare, worst
 
 ONNXRUNTIME = "onnxruntime"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from smartmem_rules.emit.c.program import render
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.whole_files import write_whole

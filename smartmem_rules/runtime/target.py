@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from smartmem_rules.environment import EMULATED_UNITS
 from smartmem_rules.language.blocks.schedule import Panel
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.calibration.record import Calibration
 from smartmem_rules.runtime.calibration.store import SWITCH, keep, known, measures_at_need
 from smartmem_rules.runtime.devices import (

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from smartmem_rules.records import dataclass
 
 Schema = dict[str, Any]
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -12,6 +12,7 @@ import onnx
 from smartmem_rules.collector import no_collections, return_free_memory
 from smartmem_rules.egraph.saturation import EngineError
 from smartmem_rules.extraction.problem import Infeasible
+from smartmem_rules.records import dataclass
 from smartmem_rules.simplification.checking import Checking, DifferentError
 from smartmem_rules.simplification.encoding import size_of_files
 from smartmem_rules.simplification.files import write_model

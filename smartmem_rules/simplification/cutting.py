@@ -7,11 +7,11 @@ they give the same outputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import onnx
 
 from smartmem_rules.graph.loading import describe, node_inputs
+from smartmem_rules.records import dataclass
 from smartmem_rules.simplification.types import Types, is_usable, skeleton_of, types_of
 
 Key = tuple[object, ...]

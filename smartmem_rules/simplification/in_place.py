@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from onnx import helper, numpy_helper
 from smartmem_rules.graph.loading import load_model
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.graph.weights import PACKED_BITS, is_external, location, shaped, stored_bytes
+from smartmem_rules.records import dataclass
 from smartmem_rules.simplification.encoding import INSIDE, SAID, WITH_LENGTH, header, without_place
 from smartmem_rules.tensor.primitives import Array
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
+from smartmem_rules.records import dataclass
 
 FOLD_LIMIT = 1 << 20
 

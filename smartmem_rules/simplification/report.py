@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 import onnx
+
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.simulate.values import Space
 
 Array = np.ndarray[Any, Any]

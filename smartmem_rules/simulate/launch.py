@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import item_bytes, stored_bytes
+from smartmem_rules.records import dataclass
 from smartmem_rules.simulate.accesses import Access, Array, Items, Parameter, Slice
 from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.simulate.source import KernelText, parse

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.records import dataclass
 from smartmem_rules.simulate.accesses import Array
 from smartmem_rules.simulate.caches import Cache
 from smartmem_rules.simulate.source import SimulationError

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.records import dataclass
 from smartmem_rules.simulate.launch import TracedLaunch
 from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.simulate.sampling import Effort, Estimate, estimate, together

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.simulate.accesses import Access, Array, Slice
 from smartmem_rules.simulate.launch import (
     Counts,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +13,7 @@ from pycparser import c_ast
 from pycparser.c_parser import CParser, ParseError
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.records import dataclass
 
 VECTOR = re.compile(r"(?:smr_)?(char|uchar|short|ushort|int|uint|long|ulong|half|float|double)(2|3|4|8|16)?$")
 """The element type and the width of a type's name."""

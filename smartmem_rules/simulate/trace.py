@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from pycparser import c_ast
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.simulate.accesses import Access, Items, Loop, Parameter, Slice
 from smartmem_rules.simulate.evaluate import FLOATS, Evaluator, element, type_of
 from smartmem_rules.simulate.source import GIVEN, KernelText, SimulationError, item_size, qualifiers

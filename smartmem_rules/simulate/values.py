@@ -7,10 +7,11 @@ around it, outermost first; axes along which it does not change have extent 1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
+
+from smartmem_rules.records import dataclass
 
 Number: TypeAlias = "int | np.ndarray[Any, Any]"
 

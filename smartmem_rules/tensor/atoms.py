@@ -5,9 +5,9 @@ Every atom says between which values it lies, what it depends on, and how it is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from smartmem_rules.records import unguarded
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.printer import variable_text
@@ -26,7 +26,7 @@ def without_hash(record: object) -> dict[str, object]:
     return {name: value for name, value in vars(record).items() if name not in ("_hash", "variables")}
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Var:
     """A loop variable that runs over [0, extent)."""
 
@@ -69,7 +69,7 @@ class Var:
         return variable_text(self)
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class _Division:
     """One of the two results of a division by a positive number."""
 
@@ -103,7 +103,7 @@ class _Division:
         return is_symbolic(self.divisor) or self.value.is_open
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Div(_Division):
     """floor(value / divisor), divisor > 1."""
 
@@ -122,7 +122,7 @@ class Div(_Division):
         return f"{_operand_text(self.value)} // {self.divisor}"
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Mod(_Division):
     """value mod divisor, never negative."""
 
@@ -140,7 +140,7 @@ class Mod(_Division):
         return f"{_operand_text(self.value)} % {self.divisor}"
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Lookup:
     """table[position]: a constant integer table."""
 
@@ -181,7 +181,7 @@ class Lookup:
         return f"table{list(self.table)}[{self.position}]"
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Gathered:
     """An element of an integer tensor used as an index; with `wrap`, negative values count from the end."""
 

@@ -10,11 +10,11 @@ import math
 import operator
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 from typing import TypeGuard
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Gathered
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, div, mod, scale

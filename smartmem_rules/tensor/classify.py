@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Lookup
 from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Reduce, Select, TensorType, own_indices, walk
 from smartmem_rules.tensor.index import Index

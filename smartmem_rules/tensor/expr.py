@@ -7,8 +7,9 @@ rule base are instantiated into equations; fusion substitutes equations into eac
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from smartmem_rules.records import unguarded
 from smartmem_rules.tensor import printer
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.extents import is_symbolic
@@ -36,7 +37,7 @@ from smartmem_rules.tensor.types import (
 )
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Compare:
     """`left OP right` over indices, OP one of < <= == !=."""
 
@@ -48,7 +49,7 @@ class Compare:
         return printer.compare_text(self)
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Logic:
     """`and`, `or` or `not` of conditions."""
 
@@ -62,7 +63,7 @@ class Logic:
 Condition = Compare | Logic
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Const:
     value: float | int | bool
     dtype: str
@@ -71,7 +72,7 @@ class Const:
         return printer.constant_text(self)
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Read:
     """An element of a tensor; the indices lie inside its extents."""
 
@@ -83,7 +84,7 @@ class Read:
         return printer.element_text(self.tensor, self.indices)
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Apply:
     """An elementwise primitive (`add`, `exp`, `select`, `cast`, ...) of the result type `dtype`."""
 
@@ -95,7 +96,7 @@ class Apply:
         return printer.apply_text(self)
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Select:
     """`then` where the index condition holds, else `otherwise`; only the chosen side is evaluated."""
 
@@ -108,7 +109,7 @@ class Select:
         return printer.select_text(self)
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class FromIndex:
     """The value of an index as an element."""
 
@@ -119,7 +120,7 @@ class FromIndex:
         return f"{self.dtype}({self.index})"
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Reduce:
     """`kind` (sum, max, min, prod, any, all) of the body over the variables."""
 
@@ -135,7 +136,7 @@ class Reduce:
 Expr = Const | Read | Apply | Select | FromIndex | Reduce
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Equation:
     """tensor[variables] = body, for all values of the variables."""
 

@@ -17,9 +17,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
+
+from smartmem_rules.records import dataclass
 
 if TYPE_CHECKING:
     Integer = int

@@ -9,9 +9,9 @@ make unnecessary: this is the strength reduction of SmartMem's index comprehensi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from smartmem_rules.records import unguarded
 from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var, without_hash
 from smartmem_rules.tensor.division import gcd, split_multiple
 from smartmem_rules.tensor.extents import is_symbolic
@@ -20,7 +20,7 @@ from smartmem_rules.tensor.printer import with_sign
 from smartmem_rules.tensor.ranges import bounds, largest, several, smallest, surely_at_most, surely_below
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Index:
     """constant + sum of coefficient * atom; terms are unique and in a fixed order."""
 

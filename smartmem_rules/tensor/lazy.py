@@ -26,7 +26,8 @@ else:
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             if instance is None:
                 return self
-            value = instance.__dict__[self.name] = self.compute(instance)
+            value = self.compute(instance)
+            object.__setattr__(instance, self.name, value)  # asking for `__dict__` would make one
             return value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from smartmem_rules.records import unguarded
 
 DTYPES = (
     "float16", "float32", "float64", "bfloat16",
@@ -20,7 +20,7 @@ NARROW = (*NARROW_INTEGERS, *NARROW_FLOATS)
 ALL_DTYPES = (*DTYPES, *NARROW)
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class TensorType:
     """The element type (a name of `ALL_DTYPES`) and the extents of a tensor."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.fx import Graph, GraphModule
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.torch_backend.errors import RefusedError
 
 

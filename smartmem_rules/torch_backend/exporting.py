@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import torch
 from torch._dynamo.convert_frame import compile_lock
 
 from smartmem_rules.graph.failures import UncoveredNodesError
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.torch_backend.errors import RefusedError
 from smartmem_rules.torch_backend.sources import source_line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.pipeline import level_of, rules_of
 from smartmem_rules.planned import DEFAULT_LEVEL
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.devices import AUTO
 from smartmem_rules.runtime.target import target_of
 from smartmem_rules.torch_backend.errors import TorchError

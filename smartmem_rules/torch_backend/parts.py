@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.pipeline import rules_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.torch_backend.binding import bind, evaluated
 from smartmem_rules.torch_backend.errors import RefusedError
 from smartmem_rules.torch_backend.exporting import exported_graph

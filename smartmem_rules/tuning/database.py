@@ -11,12 +11,13 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from smartmem_rules.environment import TUNINGS
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import cache_folder, tunings_path
 from smartmem_rules.whole_files import write_whole
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from smartmem_rules.emit.plan import finish, variant
 from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.kernel.key import launch_key
 from smartmem_rules.plan.kernel.launch import Launch, Single
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.benchmarks import Contender, interleaved
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.executor import Executor, input_types

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from smartmem_rules.egraph.saturation import Bounds, EngineError, saturate
 from smartmem_rules.extraction.extract import extract
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.primitives import Array, storage_dtype

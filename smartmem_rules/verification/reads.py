@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from smartmem_rules.analysis.satisfiability import has_solver
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.cache import Findings, digest_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.identity import is_shipped

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from smartmem_rules.language.syntax import Span
+from smartmem_rules.records import dataclass
 
 PROVED = "proved"
 TESTED = "tested"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from smartmem_rules.explanation.model_nodes import is_graph
 from smartmem_rules.optimized import OptimizedPlan
 from smartmem_rules.pipeline import level_of
 from smartmem_rules.planned import DEFAULT_LEVEL, planned
+from smartmem_rules.records import dataclass
 from smartmem_rules.report.data import LevelFigures, report
 from smartmem_rules.report.subject import Subject
 from smartmem_rules.rulebase.base import load_rules

@@ -67,7 +67,7 @@ def test_reads_outside_of_a_constant_do_not_hold(tmp_path: Path) -> None:
 def test_large_computed_constants_are_not_looked_at() -> None:
     constants = Constants()
     type_ = TensorType("float32", (LOOKED_AT + 1,))
-    given = constants.given("w", type_, np.zeros(type_.shape, np.float32))
+    given = constants.given("w", type_, {"w": np.zeros(type_.shape, np.float32)})
     computed = constants.computed("Neg", Recipe((), (given,), "%0"), type_)
     assert constants.looked_at(given) is not None
     assert constants.looked_at(computed) is None

@@ -148,6 +148,19 @@ def test_rows_are_shared_by_teams() -> None:
     assert _compare(proto, {"x": x}, 1) == ["reduction"]
 
 
+def test_loops_around_those_that_a_team_shares_are_unrolled_only_where_the_compiler_ends() -> None:
+    """PoCL 3.0 compiles unrolled loops around one that work-items take in step for minutes (`SMR_NO_UNROLL`)."""
+    x = _random(3, 3, 3, 3, 64)
+    proto = model([("DynamicQuantizeLinear", "x", "y scale zero")], {"x": x}, "y scale zero")
+    shared = [source.text for source in plan_of(proto, GPU).sources if "_turn < " in source.text]
+    assert shared
+    for text in shared:
+        lines = text[text.index("__kernel") :].splitlines()
+        unrolled = [n for n, line in enumerate(lines) if "#pragma unroll" in line]
+        assert unrolled
+        assert all("#ifndef SMR_NO_UNROLL" in lines[n - 1] for n in unrolled), text
+
+
 def test_rows_that_do_not_fit_in_local_memory() -> None:
     x = _random(32, 2, 30000)
     proto = model([("Exp", "x", "e"), ("Softmax", "e", "y", {"axis": -1})], {"x": x * 0.1}, "y")

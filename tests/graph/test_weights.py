@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from onnx import TensorProto
 
+from smartmem_rules.graph.described import Ahead
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.graph.weights import Values, tensor_value
 
@@ -35,23 +35,21 @@ def test_pieces_are_what_is_drawn_at_once(code: int, dtype: type[np.generic], sh
 def test_threads_allocate_little() -> None:
     """What they allocate stays with the process, and each time other threads may keep it."""
     size = 1 << 22
-    with ThreadPoolExecutor(1) as background:
-        values = Values(None, background)
-        tracemalloc.start()
-        try:
-            values.add("w", described(TensorProto.FLOAT, size))
-            array = values["w"]
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+    values = Values(None, Ahead())
+    tracemalloc.start()
+    try:
+        values.add("w", described(TensorProto.FLOAT, size))
+        array = values["w"]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
     assert peak - array.nbytes < 2 << 20, peak
 
 
 def taken_in(tensor: TensorProto) -> np.ndarray:
-    with ThreadPoolExecutor(1) as background:
-        values = Values(None, background)
-        values.add("w", tensor)
-        return values["w"]
+    values = Values(None, Ahead())
+    values.add("w", tensor)
+    return values["w"]
 
 
 @pytest.mark.parametrize(("shape", "changed"), [((1 << 17,), {"std": "wide"}), ((-(1 << 9), -(1 << 9)), {})])

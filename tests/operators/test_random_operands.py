@@ -197,6 +197,7 @@ DATA = [
     Case("Pad", [(4, 5), ints(-1, 2, 1, -2), floats(2.5)[0]]),
     Case("Pad", [(4, 5), ints(7, 6), floats(1.5)[0], ints(-1)], opset=18),
     Case("Pad", [(4, 5), ints(9, 2, 3, 11)], {"mode": "wrap"}, opset=19),
+    *(Case("Pad", [(6, 7), ints(-2, 2, 3, -3)], {"mode": mode}, opset=19) for mode in ("wrap", "edge", "reflect")),
     Case("GatherElements", [(4, 5), integers((4, 3), -5, 5)], {"axis": 1}),
     Case("GatherND", [(3, 4, 5), integers((3, 2, 1), -4, 4)], {"batch_dims": 1}),
     Case("ScatterElements", [(4, 5), np.array([[0, -2], [1, 2]]), (2, 2)], {"axis": 1}),

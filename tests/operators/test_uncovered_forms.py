@@ -50,6 +50,7 @@ CASES: list[tuple[str, dict[str, np.ndarray], dict[str, Any]]] = [
     ("ReduceL2", {"x": np.arange(-6, 6, dtype=np.int32).reshape(3, 4)}, {"axes": [1]}),
     ("ReduceLogSum", {"x": np.array([[0, 0], [20, 1], [-3, 2], [2**20, 5]], np.int32)}, {"axes": [1]}),
     ("ReduceLogSumExp", {"x": np.array([[8, 8, 7, 7], [3, 3, 3, 2], [-9, 2**30, 5, 0]])}, {"axes": [1]}),
+    ("ReduceLogSumExp", {"x": np.array([[-7, -7, -9], [-5, -5, -5], [-1, -7, -7]], np.int32)}, {"axes": [1]}),
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.plan.models import Node, i64, normal
-from tests.plan.programs import forms, fused
+from tests.plan.programs import forms, fused, program_of
 
 X = {"x": normal(6, 8)}
 
@@ -32,6 +32,27 @@ def test_an_epilogue_joins_its_product() -> None:
     nodes: list[Node] = [("MatMul", "x w", "p"), ("Add", "p b", "q"), ("Relu", "q", "r"), ("Add", "r x", "y")]
     constants = {"w": normal(8, 8), "b": normal(8)}
     assert forms(fused(nodes, X, "y", constants)) == ["contraction"]
+
+
+def test_what_an_operator_does_not_read_is_not_computed() -> None:
+    """`Gemm` of beta 0 has an operand `C` that its equation does not read."""
+    feeds = {"u": normal(1), "v": normal(2)}
+    nodes: list[Node] = [
+        ("Mul", "u v", "row"),
+        ("Reshape", "row s", "r"),
+        ("MatMul", "r v", "c"),
+        ("Gemm", "r w c", "y", {"beta": 0.0, "transA": 1, "transB": 1}),
+    ]
+    assert forms(fused(nodes, feeds, "y", {"s": i64(1, 2), "w": normal(2, 1)})) == ["pointwise"]
+
+
+@pytest.mark.parametrize(("operator", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_what_a_recurrence_reads_of_its_last_step_is_computed(operator: str, gates: int) -> None:
+    """It stands behind its readers: the state of an LSTM's cells is read by the gates of the next step."""
+    weights = {"w": normal(1, 5 * gates, 4), "r": normal(1, 5 * gates, 5)}
+    program = program_of([(operator, "x w r", "y", {"hidden_size": 5})], {"x": normal(3, 2, 4)}, "y", weights)
+    there = {*program.inputs, *program.constants, *(one.tensor for one in program.definitions)}
+    assert {name for one in program.definitions for name in one.reads} <= there
 
 
 def test_softmax_is_one_kernel() -> None:

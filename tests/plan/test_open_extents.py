@@ -12,9 +12,10 @@ import pytest
 
 import smartmem_rules as sm
 from smartmem_rules.graph.model import GraphError
-from smartmem_rules.pipeline import Request, make_planning
+from smartmem_rules.pipeline import Request, make_plan, make_planning
 from smartmem_rules.plan.kernel.launch import Ordered
 from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.stages import Unmeasured
 from smartmem_rules.tensor.extents import is_symbolic
 from tests.plan.open_models import CASES, Case, attention, cache, open_model, weights
 
@@ -146,11 +147,6 @@ REFUSED = {
         "ai.onnx::Slice .*n <= 9",
     ),
     "parts that may be empty": ([("Split", "x", "y z", {"axis": 0})], {}, "ai.onnx::Split .*can be 0"),
-    "places between the elements of an open axis": (
-        [("Resize", "x r c", "y")],
-        {"r": np.float32([]), "c": np.float32([1.5, 2])},
-        "ai.onnx::Resize .*n",
-    ),
 }
 
 
@@ -206,3 +202,11 @@ def test_a_row_that_a_tensor_chooses_in_front_of_a_normalization() -> None:
     for place in (0, 4):
         feeds["ids"] = np.array([[place]])
         assert plan.run(feeds)["y"] == pytest.approx(session.run(None, feeds)[0], abs=1e-5)
+
+
+def test_sizes_are_weighed_where_either_side_of_an_image_may_be_longer() -> None:
+    """The mean over an image has a loop for each side, and work-groups are sized for the longer one at its greatest."""
+    case = CASES["images"]
+    request = Request(case.make(), (), "adreno_740", "smartmem", "float32", "auto", (), case.dims)
+    plan, _ = make_plan(request, Unmeasured())
+    assert {dimension.name for dimension in plan.dimensions} == {"height", "width"}

@@ -61,7 +61,8 @@ typedef enum smartmem_status {
     SMARTMEM_DEVICE_ERROR = 13, /**< the driver refuses a call */
     SMARTMEM_BUSY = 14,         /**< the session runs */
     SMARTMEM_CANCELLED = 15,
-    SMARTMEM_WRONG_KERNEL = 16 /**< the self-test found that the device computes a kernel wrongly */
+    SMARTMEM_WRONG_KERNEL = 16, /**< the self-test found that the device computes a kernel wrongly */
+    SMARTMEM_UNENDED_LOOP = 17  /**< these inputs have a loop take more steps than it was unrolled for */
 } smartmem_status;
 
 /** Element types. 4-bit and smaller types take a byte for each element, in its lowest bits; `bool` is 0 or 1. */

@@ -7,6 +7,7 @@
 #include "extents.h"
 #include "pb_decode.h"
 #include "probes.h"
+#include "sections.h"
 
 enum { MOST_IMAGE = 1 << 20, TEXEL_LANES = 4, SUMMED_AT_ONCE = 1 << 20 };
 
@@ -113,6 +114,13 @@ static smartmem_status check_border(const plan_index *index, uint32_t number, co
     return SMARTMEM_OK;
 }
 
+static bool is_output(const plan_index *index, uint32_t tensor) {
+    for (size_t i = 0; i < index->outputs_count; ++i)
+        if (index->outputs[i] == tensor)
+            return true;
+    return false;
+}
+
 static smartmem_status check_count(const plan_index *index, const smartmem_format_Count *count) {
     if (count->output >= index->tensors_count || count->count >= index->tensors_count)
         return wrong("count", NULL, "is of no tensor");
@@ -123,11 +131,19 @@ static smartmem_status check_count(const plan_index *index, const smartmem_forma
     if (count->axis >= rank || !integer || !is_number(scalar->shape, scalar->shape_count) ||
         !extents_product(scalar->shape, scalar->shape_count, NULL, 1, &elements) || elements != 1)
         return wrong("count", scalar->name, "is no extent");
-    bool both = false;
-    for (size_t i = 0; i < index->outputs_count; ++i)
-        for (size_t j = 0; j < index->outputs_count; ++j)
-            both = both || (index->outputs[i] == count->output && index->outputs[j] == count->count);
+    bool both = is_output(index, count->output) && is_output(index, count->count);
     return both ? SMARTMEM_OK : wrong("count", scalar->name, "is no output");
+}
+
+static smartmem_status check_endings(const plan_index *index) {
+    uint32_t number = index->endings.number;
+    if (!index->has_endings)
+        return SMARTMEM_OK;
+    if (!is_output(index, number) || index->tensors[number].shape_count ||
+        index->tensors[number].element != smartmem_format_Element_INT64)
+        return wrong("tensor", number < index->tensors_count ? index->tensors[number].name : NULL,
+                     "cannot tell whether loops have ended");
+    return SMARTMEM_OK;
 }
 
 static bool is_identifier(const char *text) {
@@ -210,11 +226,13 @@ static smartmem_status check(const plan_index *index, const plan_file *file) {
         TRY(check_border(index, index->outputs[i], "output"));
     for (size_t i = 0; i < index->counts_count; ++i)
         TRY(check_count(index, index->counts + i));
+    TRY(check_endings(index));
     for (size_t i = 0; i < index->launches_count; ++i)
         TRY(check_launch(index, index->launches + i));
     for (size_t i = 0; i < index->binaries_count; ++i)
         TRY(check_binary(file, index->binaries + i));
-    return probes_check(index, file);
+    TRY(probes_check(index, file));
+    return sections_check(index, file);
 }
 
 smartmem_status index_open(plan_index *index, const plan_file *file) {

@@ -37,8 +37,10 @@ void plan_shown(const plan_tensor *tensor, const int64_t **extents, size_t *rank
     *rank = tensor->has_shown ? tensor->shown.extents_count : tensor->shape_count;
 }
 
-/* Whether an output only says an extent of others. */
-static bool is_count(const plan_index *index, uint32_t tensor) {
+/* Whether an output only tells what a run found: an extent of others, or whether loops have ended. */
+static bool only_tells(const plan_index *index, uint32_t tensor) {
+    if (index->has_endings && index->endings.number == tensor)
+        return true;
     for (size_t i = 0; i < index->counts_count; ++i)
         if (index->counts[i].count == tensor)
             return true;
@@ -57,7 +59,7 @@ static smartmem_status find_greatest(Plan *plan) {
     else
         status = extents_evaluate(&plan->index, dimensions, plan->greatest);
     for (uint32_t i = 0; status == SMARTMEM_OK && i < plan->index.outputs_count; ++i)
-        if (!is_count(&plan->index, plan->index.outputs[i]))
+        if (!only_tells(&plan->index, plan->index.outputs[i]))
             plan->outputs[plan->outputs_count++] = i;
     free(dimensions);
     return status;

@@ -18,7 +18,7 @@ typedef struct Plan {
     Memory constants;
     memory_sizes sizes;
     int64_t *greatest;       /* the value of each formula for the greatest extents */
-    uint32_t *outputs;       /* places in the index's list, without counts that only say an extent */
+    uint32_t *outputs;       /* places in the index's list, without those that only tell what a run found */
     uint32_t outputs_count;
     char *self_test;         /* what the self-test found, or NULL */
     atomic_llong runs;       /* how many there were: the number of a run that draws random numbers */

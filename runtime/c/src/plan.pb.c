@@ -81,6 +81,12 @@ PB_BIND(smartmem_format_Argument, smartmem_format_Argument, AUTO)
 PB_BIND(smartmem_format_Count, smartmem_format_Count, AUTO)
 
 
+PB_BIND(smartmem_format_Endings, smartmem_format_Endings, AUTO)
+
+
+PB_BIND(smartmem_format_Loop, smartmem_format_Loop, AUTO)
+
+
 PB_BIND(smartmem_format_Workaround, smartmem_format_Workaround, AUTO)
 
 

@@ -133,46 +133,6 @@ typedef struct _smartmem_format_Section {
     uint64_t sum; /* of the bytes as little-endian 64-bit numbers, the last one filled up with zeros */
 } smartmem_format_Section;
 
-typedef struct _smartmem_format_Plan {
-    char *model;
-    char *target; /* the device profile of the rules */
-    char *level;
-    char *dtype; /* in which floats are stored */
-    char *device; /* the name of the device that the plan was made for, empty where it was not there */
-    bool has_provenance;
-    smartmem_format_Provenance provenance;
-    pb_size_t dimensions_count;
-    struct _smartmem_format_Dimension *dimensions;
-    pb_size_t formulas_count;
-    struct _smartmem_format_Formula *formulas;
-    pb_size_t tensors_count;
-    struct _smartmem_format_Tensor *tensors;
-    pb_size_t inputs_count;
-    uint32_t *inputs; /* tensors */
-    pb_size_t outputs_count;
-    uint32_t *outputs; /* tensors */
-    pb_size_t slots_count;
-    struct _smartmem_format_Slot *slots;
-    pb_size_t texts_count;
-    char **texts; /* OpenCL C */
-    pb_size_t launches_count;
-    struct _smartmem_format_Launch *launches; /* in the order of execution */
-    pb_size_t counts_count;
-    struct _smartmem_format_Count *counts;
-    pb_size_t workarounds_count;
-    struct _smartmem_format_Workaround *workarounds;
-    bool has_report;
-    smartmem_format_Section report; /* JSON: what the optimizer tells people of the plan */
-    pb_size_t probes_count;
-    struct _smartmem_format_Probe *probes; /* by which a plan tests itself */
-    pb_size_t unasked_count;
-    struct _smartmem_format_Unasked *unasked;
-    pb_size_t binaries_count;
-    struct _smartmem_format_Binary *binaries;
-    bool has_demands;
-    smartmem_format_Demands demands;
-} smartmem_format_Plan;
-
 /* The values of a constant, in the kernels' order. */
 typedef struct _smartmem_format_Packed {
     bool has_section;
@@ -317,6 +277,60 @@ typedef struct _smartmem_format_Count {
     uint32_t count; /* a scalar tensor with the extent, listed in `outputs`, too; none of the model's */
 } smartmem_format_Count;
 
+/* Loops whose ends depend on data, and that were unrolled for some steps: whether they had ended by then. */
+typedef struct _smartmem_format_Endings {
+    uint32_t number; /* a scalar tensor, listed in `outputs`: 0, or the number from 1 on of one that had not */
+    pb_size_t loops_count;
+    struct _smartmem_format_Loop *loops;
+} smartmem_format_Endings;
+
+typedef struct _smartmem_format_Plan {
+    char *model;
+    char *target; /* the device profile of the rules */
+    char *level;
+    char *dtype; /* in which floats are stored */
+    char *device; /* the name of the device that the plan was made for, empty where it was not there */
+    bool has_provenance;
+    smartmem_format_Provenance provenance;
+    pb_size_t dimensions_count;
+    struct _smartmem_format_Dimension *dimensions;
+    pb_size_t formulas_count;
+    struct _smartmem_format_Formula *formulas;
+    pb_size_t tensors_count;
+    struct _smartmem_format_Tensor *tensors;
+    pb_size_t inputs_count;
+    uint32_t *inputs; /* tensors */
+    pb_size_t outputs_count;
+    uint32_t *outputs; /* tensors */
+    pb_size_t slots_count;
+    struct _smartmem_format_Slot *slots;
+    pb_size_t texts_count;
+    char **texts; /* OpenCL C */
+    pb_size_t launches_count;
+    struct _smartmem_format_Launch *launches; /* in the order of execution */
+    pb_size_t counts_count;
+    struct _smartmem_format_Count *counts;
+    pb_size_t workarounds_count;
+    struct _smartmem_format_Workaround *workarounds;
+    bool has_report;
+    smartmem_format_Section report; /* JSON: what the optimizer tells people of the plan */
+    pb_size_t probes_count;
+    struct _smartmem_format_Probe *probes; /* by which a plan tests itself */
+    pb_size_t unasked_count;
+    struct _smartmem_format_Unasked *unasked;
+    pb_size_t binaries_count;
+    struct _smartmem_format_Binary *binaries;
+    bool has_demands;
+    smartmem_format_Demands demands;
+    bool has_endings;
+    smartmem_format_Endings endings;
+} smartmem_format_Plan;
+
+typedef struct _smartmem_format_Loop {
+    char *name;
+    uint32_t steps;
+} smartmem_format_Loop;
+
 /* What the runtime does about a fault of a driver: docs/devices.md has the effects. */
 typedef struct _smartmem_format_Workaround {
     char *effect;
@@ -383,8 +397,10 @@ extern "C" {
 
 
 
+
+
 /* Initializer values for message structs */
-#define smartmem_format_Plan_init_default        {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_default, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_default, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Demands_init_default}
+#define smartmem_format_Plan_init_default        {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_default, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_default, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Demands_init_default, false, smartmem_format_Endings_init_default}
 #define smartmem_format_Demands_init_default     {0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, NULL}
 #define smartmem_format_Provenance_init_default  {NULL, NULL, NULL}
 #define smartmem_format_Dimension_init_default   {NULL, 0, 0}
@@ -409,8 +425,10 @@ extern "C" {
 #define smartmem_format_Unasked_init_default     {0, NULL}
 #define smartmem_format_Argument_init_default    {0, 0}
 #define smartmem_format_Count_init_default       {0, 0, 0}
+#define smartmem_format_Endings_init_default     {0, 0, NULL}
+#define smartmem_format_Loop_init_default        {NULL, 0}
 #define smartmem_format_Workaround_init_default  {NULL, NULL, NULL, NULL}
-#define smartmem_format_Plan_init_zero           {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_zero, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_zero, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Demands_init_zero}
+#define smartmem_format_Plan_init_zero           {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_zero, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_zero, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Demands_init_zero, false, smartmem_format_Endings_init_zero}
 #define smartmem_format_Demands_init_zero        {0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, NULL}
 #define smartmem_format_Provenance_init_zero     {NULL, NULL, NULL}
 #define smartmem_format_Dimension_init_zero      {NULL, 0, 0}
@@ -435,6 +453,8 @@ extern "C" {
 #define smartmem_format_Unasked_init_zero        {0, NULL}
 #define smartmem_format_Argument_init_zero       {0, 0}
 #define smartmem_format_Count_init_zero          {0, 0, 0}
+#define smartmem_format_Endings_init_zero        {0, 0, NULL}
+#define smartmem_format_Loop_init_zero           {NULL, 0}
 #define smartmem_format_Workaround_init_zero     {NULL, NULL, NULL, NULL}
 
 /* Field tags (for use in manual encoding/decoding) */
@@ -464,27 +484,6 @@ extern "C" {
 #define smartmem_format_Section_offset_tag       1
 #define smartmem_format_Section_size_tag         2
 #define smartmem_format_Section_sum_tag          3
-#define smartmem_format_Plan_model_tag           1
-#define smartmem_format_Plan_target_tag          2
-#define smartmem_format_Plan_level_tag           3
-#define smartmem_format_Plan_dtype_tag           4
-#define smartmem_format_Plan_device_tag          5
-#define smartmem_format_Plan_provenance_tag      6
-#define smartmem_format_Plan_dimensions_tag      7
-#define smartmem_format_Plan_formulas_tag        8
-#define smartmem_format_Plan_tensors_tag         9
-#define smartmem_format_Plan_inputs_tag          10
-#define smartmem_format_Plan_outputs_tag         11
-#define smartmem_format_Plan_slots_tag           12
-#define smartmem_format_Plan_texts_tag           13
-#define smartmem_format_Plan_launches_tag        14
-#define smartmem_format_Plan_counts_tag          15
-#define smartmem_format_Plan_workarounds_tag     16
-#define smartmem_format_Plan_report_tag          17
-#define smartmem_format_Plan_probes_tag          18
-#define smartmem_format_Plan_unasked_tag         19
-#define smartmem_format_Plan_binaries_tag        20
-#define smartmem_format_Plan_demands_tag         21
 #define smartmem_format_Packed_section_tag       1
 #define smartmem_format_Packed_element_tag       2
 #define smartmem_format_Packed_shape_tag         3
@@ -548,6 +547,32 @@ extern "C" {
 #define smartmem_format_Count_output_tag         1
 #define smartmem_format_Count_axis_tag           2
 #define smartmem_format_Count_count_tag          3
+#define smartmem_format_Endings_number_tag       1
+#define smartmem_format_Endings_loops_tag        2
+#define smartmem_format_Plan_model_tag           1
+#define smartmem_format_Plan_target_tag          2
+#define smartmem_format_Plan_level_tag           3
+#define smartmem_format_Plan_dtype_tag           4
+#define smartmem_format_Plan_device_tag          5
+#define smartmem_format_Plan_provenance_tag      6
+#define smartmem_format_Plan_dimensions_tag      7
+#define smartmem_format_Plan_formulas_tag        8
+#define smartmem_format_Plan_tensors_tag         9
+#define smartmem_format_Plan_inputs_tag          10
+#define smartmem_format_Plan_outputs_tag         11
+#define smartmem_format_Plan_slots_tag           12
+#define smartmem_format_Plan_texts_tag           13
+#define smartmem_format_Plan_launches_tag        14
+#define smartmem_format_Plan_counts_tag          15
+#define smartmem_format_Plan_workarounds_tag     16
+#define smartmem_format_Plan_report_tag          17
+#define smartmem_format_Plan_probes_tag          18
+#define smartmem_format_Plan_unasked_tag         19
+#define smartmem_format_Plan_binaries_tag        20
+#define smartmem_format_Plan_demands_tag         21
+#define smartmem_format_Plan_endings_tag         22
+#define smartmem_format_Loop_name_tag            1
+#define smartmem_format_Loop_steps_tag           2
 #define smartmem_format_Workaround_effect_tag    1
 #define smartmem_format_Workaround_value_tag     2
 #define smartmem_format_Workaround_driver_tag    3
@@ -575,7 +600,8 @@ X(a, STATIC,   OPTIONAL, MESSAGE,  report,           17) \
 X(a, POINTER,  REPEATED, MESSAGE,  probes,           18) \
 X(a, POINTER,  REPEATED, MESSAGE,  unasked,          19) \
 X(a, POINTER,  REPEATED, MESSAGE,  binaries,         20) \
-X(a, STATIC,   OPTIONAL, MESSAGE,  demands,          21)
+X(a, STATIC,   OPTIONAL, MESSAGE,  demands,          21) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  endings,          22)
 #define smartmem_format_Plan_CALLBACK NULL
 #define smartmem_format_Plan_DEFAULT NULL
 #define smartmem_format_Plan_provenance_MSGTYPE smartmem_format_Provenance
@@ -591,6 +617,7 @@ X(a, STATIC,   OPTIONAL, MESSAGE,  demands,          21)
 #define smartmem_format_Plan_unasked_MSGTYPE smartmem_format_Unasked
 #define smartmem_format_Plan_binaries_MSGTYPE smartmem_format_Binary
 #define smartmem_format_Plan_demands_MSGTYPE smartmem_format_Demands
+#define smartmem_format_Plan_endings_MSGTYPE smartmem_format_Endings
 
 #define smartmem_format_Demands_FIELDLIST(X, a) \
 X(a, POINTER,  REPEATED, STRING,   names,             1) \
@@ -794,6 +821,19 @@ X(a, STATIC,   SINGULAR, UINT32,   count,             3)
 #define smartmem_format_Count_CALLBACK NULL
 #define smartmem_format_Count_DEFAULT NULL
 
+#define smartmem_format_Endings_FIELDLIST(X, a) \
+X(a, STATIC,   SINGULAR, UINT32,   number,            1) \
+X(a, POINTER,  REPEATED, MESSAGE,  loops,             2)
+#define smartmem_format_Endings_CALLBACK NULL
+#define smartmem_format_Endings_DEFAULT NULL
+#define smartmem_format_Endings_loops_MSGTYPE smartmem_format_Loop
+
+#define smartmem_format_Loop_FIELDLIST(X, a) \
+X(a, POINTER,  SINGULAR, STRING,   name,              1) \
+X(a, STATIC,   SINGULAR, UINT32,   steps,             2)
+#define smartmem_format_Loop_CALLBACK NULL
+#define smartmem_format_Loop_DEFAULT NULL
+
 #define smartmem_format_Workaround_FIELDLIST(X, a) \
 X(a, POINTER,  SINGULAR, STRING,   effect,            1) \
 X(a, POINTER,  SINGULAR, STRING,   value,             2) \
@@ -827,6 +867,8 @@ extern const pb_msgdesc_t smartmem_format_Binary_msg;
 extern const pb_msgdesc_t smartmem_format_Unasked_msg;
 extern const pb_msgdesc_t smartmem_format_Argument_msg;
 extern const pb_msgdesc_t smartmem_format_Count_msg;
+extern const pb_msgdesc_t smartmem_format_Endings_msg;
+extern const pb_msgdesc_t smartmem_format_Loop_msg;
 extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 
 /* Defines for backwards compatibility with code written before nanopb-0.4.0 */
@@ -855,6 +897,8 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 #define smartmem_format_Unasked_fields &smartmem_format_Unasked_msg
 #define smartmem_format_Argument_fields &smartmem_format_Argument_msg
 #define smartmem_format_Count_fields &smartmem_format_Count_msg
+#define smartmem_format_Endings_fields &smartmem_format_Endings_msg
+#define smartmem_format_Loop_fields &smartmem_format_Loop_msg
 #define smartmem_format_Workaround_fields &smartmem_format_Workaround_msg
 
 /* Maximum encoded size of messages (where known) */
@@ -874,6 +918,8 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 /* smartmem_format_Probe_size depends on runtime parameters */
 /* smartmem_format_Binary_size depends on runtime parameters */
 /* smartmem_format_Unasked_size depends on runtime parameters */
+/* smartmem_format_Endings_size depends on runtime parameters */
+/* smartmem_format_Loop_size depends on runtime parameters */
 /* smartmem_format_Workaround_size depends on runtime parameters */
 #define SMARTMEM_FORMAT_PLAN_PB_H_MAX_SIZE       smartmem_format_Answer_size
 #define smartmem_format_Answer_size              89

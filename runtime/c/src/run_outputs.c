@@ -104,6 +104,24 @@ static smartmem_status cut_by(Session *session, const smartmem_format_Count *cou
     return SMARTMEM_OK;
 }
 
+/* Loops whose ends depend on data are unrolled for some steps: more would have given other results. */
+static smartmem_status ask_whether_ended(Session *session) {
+    const plan_index *index = &session->plan->index;
+    int64_t number = 0;
+    if (!index->has_endings)
+        return SMARTMEM_OK;
+    memcpy(&number, result_of(session->outputs + output_of(index, index->endings.number)), sizeof number);
+    if (!number)
+        return SMARTMEM_OK;
+    if (number < 0 || number > (int64_t)index->endings.loops_count)
+        return fail(SMARTMEM_UNENDED_LOOP, "loop %lld has not ended", (long long)number);
+    const smartmem_format_Loop *loop = index->endings.loops + number - 1;
+    return fail(SMARTMEM_UNENDED_LOOP,
+                "the Loop '%s' has not ended after %u steps, for which it was unrolled: its end depends on data. "
+                "Optimize the model again with limits=Limits(steps=N) or --limit steps=N",
+                text_of(loop->name), (unsigned)loop->steps);
+}
+
 /* Work-groups that wait for each other give up after a while, and the launch notes for which step. */
 static smartmem_status ask_whether_given_up(Session *session, uint32_t number) {
     const plan_launch *launch = session->plan->index.launches + number;
@@ -140,6 +158,7 @@ smartmem_status session_download(Session *session) {
         TRY(complain(session, i));
     for (uint32_t i = 0; i < index->outputs_count; ++i)
         show(session, i);
+    TRY(ask_whether_ended(session));
     for (size_t i = 0; i < index->counts_count; ++i)
         TRY(cut_by(session, index->counts + i));
     return SMARTMEM_OK;

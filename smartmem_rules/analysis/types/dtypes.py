@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.analysis.probes import allowed_dtypes
 from smartmem_rules.language import syntax as s
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 
 ALL = frozenset(DTYPE_CLASSES["any"])

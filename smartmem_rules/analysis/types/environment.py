@@ -7,9 +7,10 @@ needs must follow from what is known.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.analysis.types.shapes import Atom, Dim, Join, Rest, Segment, Shape, add, dim, join, rebuilt
+from smartmem_rules.records import dataclass
 
 
 class Clash(Exception):

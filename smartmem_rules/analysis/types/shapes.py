@@ -8,7 +8,8 @@ associative, commutative and idempotent, so that it is the set of its operands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

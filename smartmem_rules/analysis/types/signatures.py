@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.analysis.probes import allowed_dtypes
 from smartmem_rules.analysis.types.environment import Clash, Environment, Unproven
@@ -12,6 +11,7 @@ from smartmem_rules.analysis.types.symbolic_lists import Symbolic
 from smartmem_rules.analysis.types.symbolic_values import Evaluator, Names, Type
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.expr import ALL_DTYPES
 from smartmem_rules.tensor.instantiate import names_in

@@ -8,7 +8,7 @@ typed from that alone.  A definition that leaves this language (variadic operand
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.analysis.types.environment import Clash, Environment, Unproven
 from smartmem_rules.analysis.types.shapes import Atom, Rest, Shape
@@ -17,6 +17,7 @@ from smartmem_rules.analysis.types.symbolic_lists import Symbolic
 from smartmem_rules.analysis.types.symbolic_values import Evaluator, Names, Type
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.instantiate import Definitions
 

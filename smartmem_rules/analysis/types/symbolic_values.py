@@ -7,13 +7,14 @@ equal for equal arguments.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.analysis.types.environment import Environment, Unproven
 from smartmem_rules.analysis.types.shapes import Atom, Dim, Join, Rest, Shape, add, dim, scale
 from smartmem_rules.analysis.types.symbolic_lists import LISTS, Symbolic, as_shape, axis, computed, product, rank
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ under its own signature.  Uses that the guards admit are then built from the rig
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 
 from smartmem_rules.analysis.probes import Drawing, Operand
@@ -15,6 +15,7 @@ from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.printing.printer import print_pattern
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from smartmem_rules.cli.common import (
     read_inputs,
     reports_errors,
 )
+from smartmem_rules.records import dataclass
 
 if TYPE_CHECKING:
     from smartmem_rules.decoding.choosing import Sampling

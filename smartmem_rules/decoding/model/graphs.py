@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -20,6 +19,7 @@ from smartmem_rules.decoding.model.interface import LOGITS, MASK, POSITIONS, Cac
 from smartmem_rules.decoding.model.parts import OWN, Part, parts_of
 from smartmem_rules.decoding.model.unchanging import Given, keep_needed, read_in_steps
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, opsets
+from smartmem_rules.records import dataclass
 
 SEQUENCE, PAST = "sequence", "past"
 """The open dimensions: tokens of a prompt, tokens in the cache."""

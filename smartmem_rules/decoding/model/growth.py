@@ -8,12 +8,12 @@ an integer counts (`GroupQueryAttention`), behind which it puts the new row and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from smartmem_rules.decoding.model.interface import CachedTensor
 from smartmem_rules.graph.model import Graph
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,

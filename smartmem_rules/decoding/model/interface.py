@@ -5,13 +5,13 @@ them: `input_ids`, `attention_mask`, `position_ids`, `past_key_values.N.key` wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import onnx
 from onnx import TensorProto
 
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.graph.cached import present_of
+from smartmem_rules.records import dataclass
 
 TOKENS = ("input_ids", "decoder_input_ids")
 MASK = "attention_mask"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.decoding.model.growth import Growth
@@ -13,6 +13,7 @@ from smartmem_rules.decoding.model.interface import CachedTensor, Further, Inter
 from smartmem_rules.decoding.model.unchanging import Given
 from smartmem_rules.kept_plans.key import PlanKey, key_of
 from smartmem_rules.kept_plans.store import PlanStore
+from smartmem_rules.records import dataclass
 from smartmem_rules.whole_files import write_whole
 
 if TYPE_CHECKING:

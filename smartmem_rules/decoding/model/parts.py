@@ -7,11 +7,11 @@ is read is off by at most half a scale: 1/254 of the largest magnitude of the ro
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from onnx import TensorProto, helper
 
 from smartmem_rules.decoding.model.interface import CachedTensor
+from smartmem_rules.records import dataclass
 
 OWN, ROUNDED = "model", "int8"
 """The types that a cache may have: the model's own, or integers with scales."""

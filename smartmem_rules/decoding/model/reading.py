@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import load_model
 from smartmem_rules.limits import DEFAULT_LIMITS
 from smartmem_rules.pipeline import input_bounds, rules_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.extents import shape_text
 from smartmem_rules.tensor.primitives import storage_dtype
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.decoding.model.interface import Further, Interface
 from smartmem_rules.graph.expansion.randomness import MAY_DRAW
 from smartmem_rules.graph.loading import node_inputs
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.addressing import (
     INTEGER_VECTORS,
@@ -15,6 +14,7 @@ from smartmem_rules.plan.kernel.addressing import (
     texel_base,
 )
 from smartmem_rules.plan.kernel.model import Stored
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.index import Index
 

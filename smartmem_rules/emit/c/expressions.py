@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.boundary_split import interior
@@ -30,6 +30,7 @@ from smartmem_rules.emit.c.team import Team, in_one_loop, shared_loop
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.language.blocks.device import TextChoices
 from smartmem_rules.plan.kernel.addressing import INTEGER_VECTORS, VECTORS, is_contiguous
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Apply,
@@ -84,6 +85,7 @@ class Expressions(Indices):
         self.text = text
         self.internal: dict[str, Internal] = {}
         self.team: Team | None = None
+        self._in_step = False  # in loops of which a team shares one
         self.unrolls = False
         self.splits_borders = False
         self.loads_halves_where = False
@@ -105,7 +107,9 @@ class Expressions(Indices):
     def loop(self, var: Var, head: str | None = None, unrolled: bool = False) -> Iterator[None]:
         name = self.name(var)
         if head is None and (unrolled or (self._is_interior and surely_at_most(var.extent, self.text.unroll))):
-            self.writer.line("#pragma unroll")
+            # around loops that work-items take in step, PoCL does not end (`Team.head`)
+            guarded = self.team is not None or self._in_step
+            self.writer.line("#ifndef SMR_NO_UNROLL\n#pragma unroll\n#endif" if guarded else "#pragma unroll")
         with self.scope(head or f"for (int {name} = 0; {name} < {var.extent}; ++{name})"):
             yield
 
@@ -308,8 +312,10 @@ class Expressions(Indices):
         ]
         if terms.of.kind == "sum" and is_float(terms.of.dtype):
             loops = in_partial_sums(loops, LONGEST)
+        self._in_step, before = shared is not None or self._in_step, self._in_step
         with self.without_team():
             self.sum_loops(loops, sums, lambda to: self._step(terms, to.names[0]))
+        self._in_step = before
 
     def sum_loops(self, loops: list[TermLoop], sums: Accumulators, step: Callable[[Accumulators], None]) -> None:
         """Write nested loops.

@@ -6,7 +6,7 @@ import itertools
 import math
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from smartmem_rules.emit.c.access import C_TYPES, Access
@@ -28,6 +28,7 @@ from smartmem_rules.plan.kernel.addressing import INTEGER_VECTORS, VECTORS
 from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
 from smartmem_rules.tensor.index import Index, add, scale, variable

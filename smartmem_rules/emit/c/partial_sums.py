@@ -8,9 +8,10 @@ fault (pairwise summation with a block, as numpy has it).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from smartmem_rules.emit.c.team import Team
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.ranges import largest, surely_at_most
 

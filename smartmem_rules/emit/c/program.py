@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +16,7 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import PlanError, Stored
 from smartmem_rules.plan.kernel.work_items import Grid
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.extents import Dimension, is_symbolic
 

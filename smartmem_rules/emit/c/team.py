@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.emit.c.primitives import combine, narrowed
 from smartmem_rules.emit.c.writer import Writer
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Reduce, substitute_variables
 from smartmem_rules.tensor.index import Index, variable

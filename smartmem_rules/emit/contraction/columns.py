@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from smartmem_rules.emit.c.access import CONVERTED
@@ -12,6 +11,7 @@ from smartmem_rules.emit.contraction.right_bytes import pack_bytes
 from smartmem_rules.emit.contraction.right_words import RightWords
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, Store
 from smartmem_rules.plan.schedule.contraction.factors import PackedBytes, PackedPanel, PackedWords
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads
 from smartmem_rules.tensor.extents import is_symbolic

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from smartmem_rules.emit.c.expressions import Internal, Value
 from smartmem_rules.emit.c.kernel import Emission, LocalArray
@@ -22,6 +21,7 @@ from smartmem_rules.plan.kernel.model import INNER, Contraction, Scores, Stage, 
 from smartmem_rules.plan.kernel.row_arrays import array_size, storage_of
 from smartmem_rules.plan.ptx_target import target_option
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, add, scale, variable

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from smartmem_rules.emit.c.kernel import Emission
 from smartmem_rules.emit.contraction.sides import Loading, Side, captured
 from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.plan.kernel.addressing import consecutive, offset
 from smartmem_rules.plan.schedule.contraction.group import GroupTile
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Condition,

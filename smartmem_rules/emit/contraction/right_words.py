@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from smartmem_rules.plan.kernel.words import words_of_block
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.emit.c.expressions import whole_index
 from smartmem_rules.emit.c.kernel import Emission
 from smartmem_rules.emit.c.window_sums import window_sums
 from smartmem_rules.plan.kernel.model import Contraction, Stage
 from smartmem_rules.plan.schedule.neighbours import is_window, largest_group, shares
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Expr,

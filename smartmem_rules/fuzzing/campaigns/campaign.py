@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from smartmem_rules.fuzzing.campaigns.worker import SECONDS, Worker
 from smartmem_rules.fuzzing.case import Case
 from smartmem_rules.fuzzing.judge import CRASH, HANG, Verdict
 from smartmem_rules.fuzzing.reduction import Reducer
+from smartmem_rules.records import dataclass
 
 Request = dict[str, Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from smartmem_rules.fuzzing.equal.rules import Admitted, admitted_base
 from smartmem_rules.fuzzing.judge import CRASH, HANG, RIGHT, Verdict
 from smartmem_rules.fuzzing.reduction import Reducer
 from smartmem_rules.fuzzing.systems import SYSTEMS
+from smartmem_rules.records import dataclass
 
 _FORMS_OF_A_FINDING = 12
 _TRIES = 120

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +18,7 @@ from smartmem_rules.extraction.solve import by_tree_cost
 from smartmem_rules.fuzzing.equal.rules import RULESETS
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.model import VIEW, Graph
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.writing.expressing import express, is_expressible
 from smartmem_rules.writing.views import NotExpressible

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
 from smartmem_rules.fuzzing.judge import NO_REFERENCE, RIGHT, Verdict, judge
 from smartmem_rules.fuzzing.systems import SYSTEMS
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 
 UNEQUAL = "unequal"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import onnx
 from onnx import helper
@@ -14,6 +14,7 @@ from smartmem_rules.fuzzing.equal.forms import BOUNDS
 from smartmem_rules.fuzzing.equal.rules import RULESETS
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.importer import import_model
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.verification.minimize import fewest
 

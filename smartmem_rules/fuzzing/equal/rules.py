@@ -7,10 +7,11 @@ defaults on the right), so it gets a verdict of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.rulebase.verdicts import WITH_PROOFS, record, recorded, shipped
 from smartmem_rules.tensor.instantiate import names_in

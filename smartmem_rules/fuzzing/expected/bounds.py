@@ -7,13 +7,13 @@ by some times as much, and by a few units in the last place of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.node_runner import is_float
 from smartmem_rules.fuzzing.expected.precisions import PRECISIONS, Precision
+from smartmem_rules.records import dataclass
 
 _FACTOR = 8.0
 """How many times the spread an error may be: the spread of a few runs is below that of all."""

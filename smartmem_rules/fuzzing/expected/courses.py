@@ -29,12 +29,11 @@ def straightened(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> onnx.Mod
     Raises:
         NoReference: a node on the way cannot be computed, or is of a kind that is not followed.
     """
-    functions = {(f.domain, f.name): f for f in model.functions}
     graph = model.graph
-    constants = {t.name: np.asarray(numpy_helper.to_array(t)) for t in graph.initializer}
-    course = Course(model.opset_import, functions, {**constants, **feeds}, constants)
+    course = _start(model, feeds)
     if not any(
-        bodies_of(node) or (node.domain, node.op_type) in functions or course.lists.takes(node) for node in graph.node
+        bodies_of(node) or (node.domain, node.op_type) in course.functions or course.lists.takes(node)
+        for node in graph.node
     ):
         return model
     names: dict[str, str] = {}
@@ -51,6 +50,24 @@ def straightened(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> onnx.Mod
         [numpy_helper.from_array(value, name) for name, value in course.constants.items()],
     )
     return helper.make_model(made, opset_imports=model.opset_import, ir_version=model.ir_version)
+
+
+def longest_loop(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> int:
+    """The most steps that a `Loop` of the model takes at these inputs.
+
+    Raises:
+        NoReference: a node on the way cannot be computed, or is of a kind that is not followed.
+    """
+    course = _start(model, feeds)
+    with np.errstate(all="ignore"):
+        course.walk(model.graph.node, {}, "")
+    return course.longest
+
+
+def _start(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> Course:
+    functions = {(f.domain, f.name): f for f in model.functions}
+    constants = {t.name: np.asarray(numpy_helper.to_array(t)) for t in model.graph.initializer}
+    return Course(model.opset_import, functions, {**constants, **feeds}, constants)
 
 
 def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
@@ -71,6 +88,7 @@ class Course:
         values: all tensors so far, at their own element types.
         constants: the constants of the bodies too.
         lists: the sequences so far.
+        longest: the most steps that a loop took.
     """
 
     def __init__(
@@ -86,6 +104,7 @@ class Course:
         self.constants = dict(constants)
         self.nodes: list[onnx.NodeProto] = []
         self.lists = Lists(value=self.array, constant=self.constant, step=self.step, joined=self._joined)
+        self.longest = 0
         self._bodies = 0
 
     def walk(self, nodes: Sequence[onnx.NodeProto], names: dict[str, str], prefix: str) -> None:
@@ -178,6 +197,7 @@ class Course:
             for parts, result in zip(collected, results[len(states) :], strict=True):
                 parts.append(result)
             going, step = bool(self._number(going_on)), step + 1
+            self.longest = max(self.longest, step)
         stacked = self._stacked(collected, [0] * len(collected)) if step else self._nothing(body, names, start)
         _name(node, names, [*states, *stacked])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from onnx import helper
 
 from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
+from smartmem_rules.records import dataclass
 
 _OPERATORS = frozenset({
     "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt", "SequenceConstruct",

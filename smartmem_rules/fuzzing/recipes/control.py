@@ -12,10 +12,13 @@ from onnx import helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array, value_info
 from smartmem_rules.fuzzing.recipes.builder import DRAWN, Builder, constant_node
+from smartmem_rules.limits import MOST_VALUES
 
 Grow = Callable[[Builder], None]
 """Draws one more step."""
 MOST_STEPS = 4
+MOST_UNBOUND = 8
+"""Steps of loops that only their data end."""
 MOST_DEPTH = 2
 MOST_ELEMENTS = 400
 """States and what is scanned are small: every step computes with them again."""
@@ -165,8 +168,9 @@ def _part(body: Body, number: str, steps: int) -> None:
 def _end(body: Body, number: str, going: str, steps: int) -> tuple[str, str | None]:
     """The number of steps as the loop gets it, and what a step says about the next one."""
     b = body.around
-    most = b.constant(np.asarray(steps, np.int64).reshape(b.pick(((), (1,)))))
-    way = b.integer(0, 4)
+    most = _steps_of_data(b, steps) if b.chance(0.2) else None
+    most = most or b.constant(np.asarray(steps, np.int64).reshape(b.pick(((), (1,)))))
+    way = b.integer(0, 5)
     if way == 0:
         return most, going
     if way == 1:
@@ -177,12 +181,22 @@ def _end(body: Body, number: str, going: str, steps: int) -> tuple[str, str | No
         flags = b.input(b.random.random(max(1, steps)) < 0.75)
         body.tensors[flags] = b.array(flags)
         return most, body.one("Gather", [flags, number])
+    if way == 4:  # so do these, and nothing says how many steps there are at most
+        answers = np.append(b.random.random(b.integer(0, MOST_UNBOUND)) < 0.8, False)
+        flags = b.input(answers)
+        body.tensors[flags] = b.array(flags)
+        return b.pick(("", b.constant(np.asarray(1 << 40)))), body.one("Gather", [flags, number])
     counters = [n for n in body.given if body.array(n).dtype.name in ("int32", "int64") and n != number]
     if not counters:
         return most, going
     counter = body.one("Reshape", [body.pick(counters), body.ints([-1])])
     total = counter and body.reduced("ReduceSum", counter, [0], keep=False)
     return most, total and body.one("Less", [total, body.constant(20, body.array(total).dtype)])
+
+
+def _steps_of_data(b: Builder, steps: int) -> str | None:
+    """A number of steps that is computed from more numbers than may decide a plan."""
+    return b.reduced("ReduceMax", b.input(b.random.integers(0, steps + 1, MOST_VALUES + 1)), [0], keep=False)
 
 
 def scan(b: Builder, grow: Grow) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.recipes.builder import Builder
+from smartmem_rules.records import dataclass
 
 _WIDTHS = (1, 3, 4, 7, 8, 16, 20)
 _STEPS = (1, 1, 2, 2, 3, 4)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from smartmem_rules.fuzzing.case import Array
+from smartmem_rules.records import dataclass
 
 RANKS = (0.06, 0.12, 0.2, 0.24, 0.22, 0.08, 0.04, 0.02, 0.02)
 DTYPES = (

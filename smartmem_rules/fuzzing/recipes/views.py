@@ -124,7 +124,7 @@ def pad(b: Builder) -> None:
     x = b.tensor((*NUMBER_TYPES, "bool"), 1)
     array = b.array(x)
     mode = b.pick(("constant", "constant", "edge", "reflect", *(("wrap",) if b.opset >= 19 else ())))
-    low = -1 if b.chance(0.2) and mode == "constant" else 0
+    low = -2 if b.chance(0.2) else 0
     pads = [b.integer(max(low, -(e // 2)), min(3, max(0, e - 1)) if mode != "constant" else 3) if b.chance() else 0
             for e in (*array.shape, *array.shape)]  # fmt: skip
     fill = [b.constant(b.pick((0, 1, 3)), array.dtype)] if mode == "constant" and b.chance(0.6) else []

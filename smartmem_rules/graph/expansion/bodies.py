@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -12,6 +11,7 @@ from onnx import helper
 from smartmem_rules.graph.loading import node_inputs, sorted_nodes
 from smartmem_rules.graph.matching import NotImported
 from smartmem_rules.graph.weights import Values
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 
 MOST_STEPS = 4096

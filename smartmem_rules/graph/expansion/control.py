@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import onnx
 from onnx import helper
 
 from smartmem_rules.graph.expansion.bodies import MOST_STEPS, Bodies
+from smartmem_rules.graph.expansion.courses import Courses
 from smartmem_rules.graph.expansion.forms import (
     body_inputs,
     branches_of,
@@ -19,21 +20,28 @@ from smartmem_rules.graph.expansion.forms import (
 )
 from smartmem_rules.graph.expansion.scans import Scans
 from smartmem_rules.graph.matching import NeedsConstant
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.primitives import storage_dtype
-
-_MOST_GUARDED = 256
-"""Loops that may end earlier compute all of their steps, so that many would be slower than they need to be."""
 
 
 @dataclass
 class _Course:
-    """How a loop goes: whether there is a next step for all that is known, and what says so while the model runs.
+    """How a loop goes.
 
-    `steps` holds, for every step so far, the tensor that says whether it is taken, or nothing where it always is.
+    Attributes:
+        decided: the tensor that says whether there is a first step.
+        going: whether there is a next step for all that is known.
+        most: the number of steps after which it ends in any case; None: there is none that is known.
+        limit: the same as a scalar tensor, where it is computed.
+        live: what says while the model runs whether there is a next step.
+        steps: for every step so far the tensor that says whether it is taken, or nothing where it always is.
     """
 
-    going: bool
+    decided: str
+    going: bool = True
+    most: int | None = None
+    limit: str = ""
     live: str = ""
     steps: list[str] = field(default_factory=list)
 
@@ -49,10 +57,14 @@ class ControlFlow:
 
     Attributes:
         sized: notes that an axis of a tensor has as many elements as a scalar tensor says.
+        courses: what is known of the loops so far.
+        most_steps: for how many a loop is unrolled whose end depends on data.
     """
 
     bodies: Bodies
     sized: Callable[[str, int, str], None]
+    courses: Courses
+    most_steps: int
 
     def unfold(self, node: onnx.NodeProto, name: str) -> None:
         """Import what the node does.
@@ -88,7 +100,10 @@ class ControlFlow:
             self.bodies.name_outputs(self.bodies.body(taken, f"{name}/", {}), node.output)
             return
         # bodies have no effects: both can be computed, and the results chosen from
-        both = [self.bodies.body(branch, f"{name}/{number}/", {}) for number, branch in enumerate(branches)]
+        both: list[list[str]] = []
+        for number, branch in enumerate(branches):
+            with self.courses.within(condition, number == 0):
+                both.append(self.bodies.body(branch, f"{name}/{number}/", {}))
         condition = self.bodies.scalar(condition, f"{name}/condition")
         for output, then, otherwise in zip(node.output, *both, strict=True):
             if not self.bodies.is_tensor(then) or not self.bodies.is_tensor(otherwise):
@@ -102,19 +117,12 @@ class ControlFlow:
             self.bodies.one("Where", [condition, then, otherwise], output)
 
     def _loop(self, node: onnx.NodeProto, name: str, body: onnx.GraphProto) -> None:
-        limit, condition = [*node.input, "", ""][:2]
-        if limit and limit not in self.bodies.values:
-            raise NeedsConstant(f"its number of steps depends on {limit!r}, which is computed", {limit})
-        steps = self.bodies.only(limit) if limit else MOST_STEPS + 1
-        course = _Course(going=bool(self.bodies.only(condition)) if condition in self.bodies.values else True)
-        if condition and condition not in self.bodies.values:
-            course.live = self.bodies.scalar(condition, f"{name}/condition")
+        course = self._entered(name, *[*node.input, "", ""][:2])
         entered = course.live
         start = states = list(node.input[2:])
         collected: list[list[str]] = [[] for _ in node.output[len(states) :]]
-        step = 0
-        while course.going and step < steps:
-            self._bound(step, steps, course)
+        while course.going and not self._is_left(course, name, node.output):
+            step = len(course.steps)
             prefix = f"{name}/{step}/"
             self.bodies.values[f"{prefix}step"] = np.asarray(step, np.int64)
             self.bodies.values[f"{prefix}going"] = np.asarray(True)
@@ -126,9 +134,12 @@ class ControlFlow:
                     self._chosen(course.live, *pair, f"{prefix}in/{k}")
                     for k, pair in enumerate(zip(states, start, strict=True))
                 ]
-            going_on, *results = self._step(body, prefix, at, given)
+            with self.courses.within(course.live, True):
+                going_on, *results = self._step(body, prefix, at, given)
             if course.live == entered != "" and any(result in self.bodies.missing for result in results):
-                raise NeedsConstant(f"its body has to know the step, and so whether {condition!r} holds", {condition})
+                raise NeedsConstant(
+                    f"its body has to know the step, and so whether {course.decided!r} holds", {course.decided}
+                )
             for parts, result in zip(collected, results[len(states) :], strict=True):
                 parts.append(result)
             after = results[: len(states)]
@@ -140,10 +151,9 @@ class ControlFlow:
             states = after
             course.steps.append(course.live)
             self._go_on(course, going_on, prefix)
-            step += 1
         self.bodies.name_outputs(states, node.output[: len(states)])
         outputs = node.output[len(states) :]
-        if not step and any(outputs):
+        if not course.steps and any(outputs):
             self._nothing(body, f"{name}/never/", start, outputs)
             return
         self.bodies.stack(
@@ -157,29 +167,51 @@ class ControlFlow:
             for output in filter(None, outputs):
                 self.sized(output, 0, count)
 
-    def _bound(self, step: int, steps: int, course: _Course) -> None:
-        if course.live and steps > _MOST_GUARDED:
-            raise Unsupported(
-                f"its end depends on computed data; such a loop is unrolled for up to {_MOST_GUARDED} steps, and this "
-                f"one may take {'any number' if steps > MOST_STEPS else steps}: give it a smaller trip count"
-            )
-        if step >= MOST_STEPS:
+    def _entered(self, name: str, limit: str, condition: str) -> _Course:
+        """The course of a loop before its first step."""
+        known = self.bodies.values
+        course = _Course(decided=condition)
+        if limit in known:
+            course.most = max(0, self.bodies.only(limit))
+        elif limit and not self.courses.is_of_data(limit):
+            raise NeedsConstant(f"its number of steps depends on {limit!r}, which is computed", {limit})
+        elif limit:
+            course.decided = condition or limit
+            course.limit = self.bodies.scalar(limit, f"{name}/limit")
+        self._go_on(course, condition, f"{name}/entered/")
+        return course
+
+    def _is_left(self, course: _Course, name: str, outputs: Sequence[str]) -> bool:
+        """Whether no more steps are unrolled: there are none, or as many as may be."""
+        step = len(course.steps)
+        if step == course.most:
+            return True
+        if course.live and step >= self.most_steps:
+            self.courses.not_ended(self.bodies, name, step, course.live, outputs)
+            return True
+        if step >= MOST_STEPS and not course.live:
             raise Unsupported(f"a loop of more than {MOST_STEPS} steps")
+        return False
 
     def _step(self, body: onnx.GraphProto, prefix: str, at: str, states: Sequence[str]) -> list[str]:
         names = body_inputs(body)
         return self.bodies.body(body, prefix, dict(zip(names, [at, f"{prefix}going", *states], strict=True)))
 
-    def _go_on(self, course: _Course, going_on: str, prefix: str) -> None:
-        """Enter what a step says about the next one."""
-        if going_on in self.bodies.values:
-            course.going = bool(self.bodies.only(going_on))
-            return
-        going_on = self.bodies.scalar(going_on, f"{prefix}condition")
-        if course.live:
-            self.bodies.one("And", [course.live, going_on], f"{prefix}live")
-            going_on = f"{prefix}live"
-        course.live = going_on
+    def _go_on(self, course: _Course, condition: str, prefix: str) -> None:
+        """Enter what a tensor says about the next step, and what the trip count does; an empty name says nothing."""
+        told = [course.live] if course.live else []
+        if condition in self.bodies.values:
+            course.going = bool(self.bodies.only(condition))
+        elif condition:
+            told.append(self.bodies.scalar(condition, f"{prefix}condition"))
+        if course.limit:
+            self.bodies.values[f"{prefix}number"] = np.asarray(len(course.steps), np.int64)
+            self.bodies.one("Less", [f"{prefix}number", course.limit], f"{prefix}counted")
+            told.append(f"{prefix}counted")
+        course.live = told[0] if told else ""
+        for number, more in enumerate(told[1:]):
+            self.bodies.one("And", [course.live, more], f"{prefix}live{number or ''}")
+            course.live = f"{prefix}live{number or ''}"
 
     def _chosen(self, condition: str, then: str, otherwise: str, output: str) -> str:
         """One of two tensors, while the model runs."""
@@ -205,9 +237,13 @@ class ControlFlow:
         self.bodies.values[f"{prefix}step"] = np.asarray(0, np.int64)
         self.bodies.values[f"{prefix}going"] = np.asarray(True)
         _, *results = self._step(body, prefix, f"{prefix}step", states)
-        for output, result in zip(outputs, results[len(states) :], strict=True):
+        declared = body.output[1 + len(states) :]
+        for output, result, value in zip(outputs, results[len(states) :], declared, strict=True):
             if output:
-                shape = self.bodies.shape(result)
+                dims = value.type.tensor_type.shape.dim
+                says = value.type.tensor_type.HasField("shape") and all(d.HasField("dim_value") for d in dims)
+                # what a step would give may be known by its bound only
+                shape = tuple(d.dim_value for d in dims) if says else self.bodies.shape(result)
                 self.bodies.values[output] = np.zeros(
                     (0, *shape), storage_dtype(self.bodies.values.types[result].dtype)
                 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 import onnx
 from onnx import helper
 
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.primitives import Array
 
 

@@ -8,7 +8,7 @@ names; later ones became operands.  What changed stands in tables here, with the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from onnx import helper
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
 from smartmem_rules.graph.matching import NeedsConstant
 from smartmem_rules.graph.weights import Values
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -17,6 +16,7 @@ from onnx import helper
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.graph.weights import Values
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
 
 from smartmem_rules.graph.expansion.bodies import MOST_STEPS, Bodies
 from smartmem_rules.graph.expansion.forms import body_inputs, entries_of, scanned_inputs
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 
 

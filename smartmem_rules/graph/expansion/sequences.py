@@ -7,7 +7,7 @@ Tensors of one shape may be chosen by a position that is computed; where to inse
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from onnx import helper
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
 from smartmem_rules.graph.matching import NeedsConstant
 from smartmem_rules.graph.weights import Values
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 
 Process = Callable[[Sequence[onnx.NodeProto], Collection[str]], None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from smartmem_rules.language.blocks.keys import (
@@ -22,6 +21,7 @@ from smartmem_rules.language.blocks.keys import (
 )
 from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.blocks.workarounds import EFFECTS, Workaround, workaround_of
+from smartmem_rules.records import dataclass
 
 DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
 LEAST_REGISTERS = 16

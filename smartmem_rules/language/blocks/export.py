@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from smartmem_rules.language.blocks.keys import BlockRecord, real, words
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from smartmem_rules.language.blocks.keys import UNLIMITED, BlockRecord, flag, real, whole, word, words
+from smartmem_rules.records import dataclass
 
 if TYPE_CHECKING:
     from smartmem_rules.language.blocks.device import Device

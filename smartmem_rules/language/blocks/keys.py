@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, field
 from functools import cache
 from typing import Any, Literal, TypeVar
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.syntax import Block, Span
+from smartmem_rules.records import dataclass
 
 Kind = Literal["word", "number", "text", "space", "clause", "phase"]
 Value = int | float | str

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from smartmem_rules.language.blocks.keys import BlockRecord, part, real, whole, word, words
 from smartmem_rules.language.blocks.strategy import Phase
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

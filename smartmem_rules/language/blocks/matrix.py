@@ -12,11 +12,12 @@ left_elements 2 0 1;    # the two halves of a register are neighbours in a row
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, replace
 from typing import Any, NamedTuple
 
 from smartmem_rules.language.blocks.keys import BlockRecord, clauses_of_wholes, text, whole, wholes, word
 from smartmem_rules.language.blocks.keys import texts as all_texts
+from smartmem_rules.records import dataclass
 
 ELEMENTS = ("float32", "float16", "bfloat16", "int8")
 SUMS = ("float32", "int32")

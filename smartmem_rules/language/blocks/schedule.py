@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.device import DEVICE_KINDS
 from smartmem_rules.language.blocks.keys import (
@@ -20,6 +19,7 @@ from smartmem_rules.language.blocks.keys import (
     words,
 )
 from smartmem_rules.language.blocks.matrix import ELEMENTS, OPERANDS
+from smartmem_rules.records import dataclass
 
 TEMPLATES = ("panel", "words", "bytes", "winograd", "group", "tile", "pointwise", "reduction", "scan")
 SPACES = ("rows", "vectors", "block_rows", "tiles_per_block", "items", "places", "team")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.blocks.keys import BlockRecord, Value, phases
+from smartmem_rules.records import dataclass
 
 LIMITS = ("rounds", "enodes", "seconds")
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.records import dataclass
 
 EFFECTS = {
     "environment": "sets the variable `NAME=VALUE` before the driver opens its devices, unless the user has set it",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement
 from smartmem_rules.language.parsing.stops import Stop
+from smartmem_rules.records import dataclass
 
 _PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"?|#[^\n]*|[()\[\]{}]')
 _CLOSES = {"(": ")", "[": "]", "{": "}"}

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
 from smartmem_rules.language.parsing.tables import Tables, Terminal, tables
 from smartmem_rules.language.parsing.tokens import Token, WordResolver
+from smartmem_rules.records import dataclass
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NO_TERMINAL = "_WORD"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
 from pathlib import Path
 
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
 from smartmem_rules.language.fixes import advice
 from smartmem_rules.language.syntax import Span
+from smartmem_rules.records import dataclass
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, "UTF-32"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from smartmem_rules.language.expressions import Span
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

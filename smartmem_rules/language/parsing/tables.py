@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import grammar_path
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ at its loosest operators first.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.language.printing import tokens as t
 from smartmem_rules.language.printing.layout import Align, Comment, Concat, Document, Fill, Group, Line, Nest, Text
+from smartmem_rules.records import dataclass
 
 _SHORT = 24
 """Columns up to which an argument stands on a line together with others."""

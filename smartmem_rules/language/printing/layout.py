@@ -7,7 +7,8 @@ Comments take no width: they cannot be broken, and code is not broken because of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True)

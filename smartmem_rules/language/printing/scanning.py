@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from smartmem_rules.language.printing.tokens import (
     BINARY,
@@ -20,6 +20,7 @@ from smartmem_rules.language.printing.tokens import (
     Token,
     split,
 )
+from smartmem_rules.records import dataclass
 
 _BEFORE_WORDS = BINARY | {",", "(", "[", "in", "after", "tags", "relaxes", "where"}
 """Behind these no item begins, whatever the word."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
+from smartmem_rules.records import dataclass
 
 EXPRESSION = re.compile(
     r'(?P<comment>\#.*)|(?P<string>"(?:[^"\\]|\\.)*"?)|(?P<onnx>[A-Za-z_][\w.\-]*::\w+)|(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)'

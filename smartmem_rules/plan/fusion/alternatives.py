@@ -11,7 +11,7 @@ one run, and regions choose by themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from smartmem_rules.language.blocks.fuse import FeedBlock
@@ -22,6 +22,7 @@ from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.plan.fusion.result import FusionResult, FusionTrace
 from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.records import dataclass
 
 Configuration = tuple[int, ...]
 """The numbers of the kernels that run."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.plan.kernel.byte_factors import byte_factor
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Div, Mod, Var
 from smartmem_rules.tensor.expr import (
     Apply,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from smartmem_rules.records import dataclass
 
 G = TypeVar("G", bound=Hashable)
 

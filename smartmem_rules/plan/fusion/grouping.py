@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.fuse import (
     FuseBlock,
@@ -16,6 +15,7 @@ from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.fusion.result import FusionTrace
 from smartmem_rules.plan.kernel.graph import needs, toposort
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import Equation, own_indices, walk
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from smartmem_rules.plan.fusion.contraction import MatchedContraction, match_contraction
 from smartmem_rules.plan.fusion.equations.program import Definition
 from smartmem_rules.plan.fusion.policy import Policy
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Div, Var
 from smartmem_rules.tensor.expr import (
     Expr,

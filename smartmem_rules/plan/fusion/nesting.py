@@ -8,9 +8,9 @@ twice (`x * sin(x)`) would be an expression of a million terms: such a chain is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from smartmem_rules.plan.fusion.equations.program import Definition
+from smartmem_rules.records import dataclass
 
 _LEVELS_OF_GATHERS = 15
 """An index that is read at an index takes the recursion of so many nested operations, most of it where C is parsed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeVar
 
 from smartmem_rules.language.blocks.fuse import Chain, FeedBlock, FuseBlock, Prologue
@@ -14,6 +14,7 @@ from smartmem_rules.language.syntax import Table
 from smartmem_rules.plan.fusion.equations.program import Definition
 from smartmem_rules.plan.fusion.nesting import Nesting
 from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.ranges import surely_at_most
 
 R = TypeVar("R", bound=FuseBlock)

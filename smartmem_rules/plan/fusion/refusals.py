@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

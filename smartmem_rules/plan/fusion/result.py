@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.language.blocks.level import KeptRows
 from smartmem_rules.plan.fusion.groups import Group
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import Equation
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container
-from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.model import Store, Stored
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, own_indices, walk
 from smartmem_rules.tensor.extents import is_symbolic

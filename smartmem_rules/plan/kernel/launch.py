@@ -7,13 +7,14 @@ steps, which are not enqueued by themselves. A plan from a file holds `Recorded`
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import ClassVar, Self, TypeAlias
 
 from smartmem_rules.plan.kernel.launch_printer import launch_text, order_lines, row_lines, single_lines
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule
 from smartmem_rules.plan.kernel.work_items import BlockRows, Grid, Note, Part, TaskGraph
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.kernel.printer import kernel_text
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.extents import is_symbolic
 
 if TYPE_CHECKING:  # a plan from a file holds no expressions

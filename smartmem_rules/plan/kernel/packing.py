@@ -18,6 +18,11 @@ _IN_PLACE_FROM = 1 << 16
 _LARGE_PAGES_FROM = 1 << 22
 
 
+def limits(storage: str) -> bool:
+    """Whether a finite value may become infinite when it is stored."""
+    return storage in _LARGEST
+
+
 def holds(storage: str, values: np.ndarray) -> bool:
     """Whether no finite value becomes infinite when it is stored."""
     largest = _LARGEST.get(storage)

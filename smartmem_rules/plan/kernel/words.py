@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+
+from smartmem_rules.records import dataclass
 
 WORD_BITS = 32
 LARGEST_ZERO = 255

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from smartmem_rules.records import dataclass
 
 if TYPE_CHECKING:  # a plan from a file holds no expressions
     from smartmem_rules.tensor.atoms import Var

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Horizontal
@@ -25,6 +25,7 @@ from smartmem_rules.plan.schedule.records import (
     schedule_of,
 )
 from smartmem_rules.plan.schedule.scheduler import Scheduler
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.extents import is_symbolic
 
 UNBOUNDED_ITEMS = 1 << 20

@@ -8,7 +8,7 @@ that lies in memory between its kernels, as one argument each.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import Stored, row_major
 from smartmem_rules.plan.kernel.storage import SLACK, stored_bytes
 from smartmem_rules.plan.kernel.work_items import Note, Part
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import TensorType
 
 HOME = "int32"

@@ -11,13 +11,13 @@ launch before all that need it: branches that begin together meet in the one way
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Horizontal
 from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.launch import Beside, Launch
 from smartmem_rules.plan.schedule.occupancy import LaunchConfig, fills, fused_time, sequential_time
+from smartmem_rules.records import dataclass
 
 Reschedule = Callable[[Launch, LaunchConfig, int], Launch]
 """A launch with the sizes of a way to run it, in work-groups of so many work-items."""

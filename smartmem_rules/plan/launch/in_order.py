@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from smartmem_rules.language.blocks.device import Device
@@ -23,6 +22,7 @@ from smartmem_rules.plan.launch.configs import LaunchConfigs
 from smartmem_rules.plan.launch.gathering import MOST_NOTES
 from smartmem_rules.plan.launch.touched import Touched, waits_behind
 from smartmem_rules.plan.schedule.occupancy import LaunchConfig
+from smartmem_rules.records import dataclass
 
 GAP_BYTES = 16
 """Bytes of local memory between the places at which the kernels of a launch begin."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Horizontal, Megakernel, Wavefront
@@ -25,6 +25,7 @@ from smartmem_rules.plan.launch.wavefront import wavefront
 from smartmem_rules.plan.schedule.contraction.sizing import panel_of
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.scheduler import too_large
+from smartmem_rules.records import dataclass
 
 
 @dataclass(kw_only=True)

@@ -13,7 +13,7 @@ before. A kernel waits for those that write what it reads or writes, or read wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import Stored, row_major
 from smartmem_rules.plan.kernel.work_items import TaskGraph, Wait
 from smartmem_rules.plan.launch.touched import Touched, waits_behind
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.extents import is_symbolic
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.plan.kernel.addressing import Written
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.schedule.launch_costs import Steps
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 
 

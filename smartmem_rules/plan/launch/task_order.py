@@ -8,11 +8,11 @@ more of the schedule than these numbers, so what holds of them holds of every ru
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.launch import Ordered
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.plan.launch.megakernel import FIRST_STEP
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.plan.artefact import Place
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.kernel.work_items import Wait
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.kernel.work_items import BlockRows, Wait
 from smartmem_rules.plan.launch.megakernel import megakernel, spin_limit
 from smartmem_rules.plan.schedule.contraction.sizing import resources_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, own_indices, walk
 from smartmem_rules.tensor.extents import is_symbolic

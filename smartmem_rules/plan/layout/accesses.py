@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Layout, Store
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.kernel.traffic import expressions
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, tensors_read, walk
 from smartmem_rules.tensor.extents import is_symbolic

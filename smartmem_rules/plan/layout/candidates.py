@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from smartmem_rules.plan.layout.accesses import (
 from smartmem_rules.plan.layout.costs import AccessCosts
 from smartmem_rules.plan.layout.options import candidates
 from smartmem_rules.plan.layout.pbqp import Array
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import tensors_read
 
 Node = tuple[str, str]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from smartmem_rules.plan.layout.candidates import LayoutSpace
 from smartmem_rules.plan.layout.copies import COPY, copy_kernel, reading, writing_copy
 from smartmem_rules.plan.layout.model import LayoutProblem
 from smartmem_rules.plan.layout.pbqp import Chosen, Solution
+from smartmem_rules.records import dataclass
 from smartmem_rules.statistics import LayoutStatistics, TensorLayout, relative_gap
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from smartmem_rules.language.blocks.device import Device
@@ -17,6 +16,7 @@ from smartmem_rules.language.blocks.level import LayoutWeights
 from smartmem_rules.plan.kernel.model import Layout, Stored
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES, item_bytes
 from smartmem_rules.plan.layout.accesses import Use, VectorAxis, Wave, advancing
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
 from smartmem_rules.tensor.ranges import largest

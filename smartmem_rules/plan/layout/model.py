@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from smartmem_rules.plan.layout.accesses import lead_of, uses
 from smartmem_rules.plan.layout.candidates import LayoutSpace, Node, UseCost
 from smartmem_rules.plan.layout.copies import copy_kernel
 from smartmem_rules.plan.layout.pbqp import Array, Chosen, Pbqp
+from smartmem_rules.records import dataclass
 from smartmem_rules.statistics import LayoutCandidate, TensorLayout
 
 State = tuple[int, int | None]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import highspy
 import numpy as np
 
 from smartmem_rules import linear_programs
+from smartmem_rules.records import dataclass
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Variable = tuple[str, str]

@@ -10,13 +10,13 @@ Pisarchyk and Lee's, 2020).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import highspy
 import numpy as np
 
 from smartmem_rules import linear_programs
+from smartmem_rules.records import dataclass
 
 ROUNDS = 30
 EXACT = 30

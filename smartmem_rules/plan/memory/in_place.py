@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.addressing import offset, written
 from smartmem_rules.plan.kernel.graph import KernelGraph
@@ -20,6 +19,7 @@ from smartmem_rules.plan.kernel.launch import Beside, Chain, Launch, Ordered, Si
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, own_indices, walk
 from smartmem_rules.tensor.extents import SymbolicExtentError

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.records import dataclass
 
 Pairs = Mapping[str, tuple[str, ...]]
 """For tensors that may be written into the memory of another one: of which, if no later launch needs it."""

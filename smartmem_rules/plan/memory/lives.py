@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import PlanError, Stored
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True)

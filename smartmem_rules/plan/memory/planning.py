@@ -8,7 +8,7 @@ lie in pieces of their own, which images of one size share.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from smartmem_rules.language.blocks.device import Allocator
 from smartmem_rules.plan.artefact import Place, Slot
@@ -18,6 +18,7 @@ from smartmem_rules.plan.kernel.storage import ALIGNMENT, stored_bytes
 from smartmem_rules.plan.memory.arena import Block, height, peak, place
 from smartmem_rules.plan.memory.launch_order import Pairs, least_memory_order
 from smartmem_rules.plan.memory.lives import lives
+from smartmem_rules.records import dataclass
 from smartmem_rules.statistics import MemoryStatistics
 from smartmem_rules.tensor.ranges import largest
 

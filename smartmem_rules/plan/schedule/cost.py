@@ -9,7 +9,7 @@ A contraction is priced by the template and the sizes that it will run with (`te
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Group, GroupCycles, Panel
@@ -24,6 +24,7 @@ from smartmem_rules.plan.schedule.contraction.winograd_sizes import filter_of, f
 from smartmem_rules.plan.schedule.launch_costs import LaunchCosts
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
 from smartmem_rules.plan.schedule.templates import Form, GroupForm, PanelForm, Templates, TileForm, WinogradForm
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.schedule import Group, Panel
 from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.schedule.contraction.panel import PanelProblem
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
 from smartmem_rules.plan.schedule.scheduler import Scheduler
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True)

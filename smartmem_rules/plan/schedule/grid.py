@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.kernel.launch import Beside, Chain, Joined, Launch, Ordered, Single
@@ -23,6 +23,7 @@ from smartmem_rules.plan.schedule.records import (
     VectorSchedule,
     schedule_of,
 )
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr
 from smartmem_rules.tensor.extents import is_symbolic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class LastUses:
         constants: tables of the values of constants by name, from which the names are taken.
     """
 
-    def __init__(self, launches: Sequence[Launch], constants: Iterable[dict[str, np.ndarray]]) -> None:
+    def __init__(self, launches: Sequence[Launch], constants: Iterable[MutableMapping[str, np.ndarray]]) -> None:
         self._tables = tuple(constants)
         self._last = {name: place for place, launch in enumerate(launches) for name in _reads(launch)}
         self._unpacked: set[str] = set()
@@ -30,7 +30,8 @@ class LastUses:
         for name in _reads(unsized):
             if self._last[name] == place and name not in self._unpacked:
                 for table in self._tables:
-                    table.pop(name, None)
+                    if name in table:
+                        del table[name]
 
 
 def _reads(launch: Launch) -> list[str]:

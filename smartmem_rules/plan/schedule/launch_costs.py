@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Panel
 from smartmem_rules.plan.schedule.contraction.sizing import UNBOUNDED, Filter, Resources, rows_as_at_peak
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True)

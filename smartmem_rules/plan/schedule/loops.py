@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from smartmem_rules.plan.kernel.addressing import is_contiguous
@@ -16,6 +15,7 @@ from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.layout.accesses import store_lane
 from smartmem_rules.plan.schedule.records import TeamSchedule
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Reduce, walk
 from smartmem_rules.tensor.extents import is_symbolic

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.plan.kernel.launch import Launch, Wave
 from smartmem_rules.plan.schedule.cost import KernelCosts
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,11 @@ A kernel that sums the windows of a group of places together, each in a register
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.schedule.loops import ElementLoops
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Apply,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

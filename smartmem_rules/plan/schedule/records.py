@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, PlanError
 from smartmem_rules.plan.schedule.contraction.factors import PackedPanel
 from smartmem_rules.plan.schedule.contraction.group import GroupTile
 from smartmem_rules.plan.schedule.contraction.winograd import Transform, Windows
+from smartmem_rules.records import dataclass
 
 S = TypeVar("S", bound=KernelSchedule)
 

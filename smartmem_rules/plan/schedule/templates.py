@@ -8,7 +8,7 @@ before layouts are chosen and after.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from smartmem_rules.language.blocks.device import Device
@@ -30,6 +30,7 @@ from smartmem_rules.plan.schedule.contraction.panel import PanelProblem, PanelSi
 from smartmem_rules.plan.schedule.contraction.sizing import count, most
 from smartmem_rules.plan.schedule.contraction.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
 from smartmem_rules.plan.schedule.elementwise import Choice
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import Const, Expr, Read, Select, tensors_read
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.primitives import storage_dtype

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.report.drawing.layers import Shape, layers
 from smartmem_rules.report.drawing.order import ordered
 from smartmem_rules.report.drawing.places import WIDTH, placed

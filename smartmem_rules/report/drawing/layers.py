@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

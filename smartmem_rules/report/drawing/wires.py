@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.report.drawing.layers import Shape
 
 

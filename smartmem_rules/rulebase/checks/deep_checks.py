@@ -6,7 +6,7 @@ Findings hold no places, so that they are kept by the content of what they are a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from smartmem_rules.language import syntax as s
@@ -15,6 +15,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import advice, replacement
+from smartmem_rules.records import dataclass
 
 _IN_MEMORY: dict[object, Any] = {}
 _MOST_IN_MEMORY = 4096

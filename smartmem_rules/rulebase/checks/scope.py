@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.fixes import Fix, advice, replacement, spelling
 from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
+from smartmem_rules.records import dataclass
 
 REDUCTIONS = frozenset({"sum", "prod", "mean", "any", "all"})
 """Words that reduce; before a plain list of arguments they are no functions."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from smartmem_rules.emit.c.program import render
 from smartmem_rules.language.blocks.device import Device as Profile
 from smartmem_rules.language.blocks.schedule import Panel
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.calibration.record import Bandwidth, Calibration, CalibrationError, TileRate
 from smartmem_rules.runtime.devices import Device
 

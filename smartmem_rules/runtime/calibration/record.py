@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.blocks.device import Device as Profile
+from smartmem_rules.records import dataclass
 
 FORMAT = 1
 _AS_FAST = 0.95

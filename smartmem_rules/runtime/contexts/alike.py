@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from smartmem_rules.plan.kernel.model import Stored
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import buffer_dtype, stored_bytes
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.contexts.given_up import complain, copied, noted_outputs, with_notes
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
@@ -27,6 +28,10 @@ from smartmem_rules.runtime.plan_file import SLACK
 from smartmem_rules.runtime.programs.compiling import Programs
 from smartmem_rules.tensor.extents import at
 from smartmem_rules.tensor.primitives import storage_dtype
+
+
+class UnendedLoopError(RunError):
+    """A loop whose end depends on data takes more steps than it was unrolled for; the message says which."""
 
 
 class BoundsError(RunError):
@@ -305,6 +310,7 @@ class ExecutionContext:
 
         Raises:
             RunError: a launch whose work-groups wait for each other has given up.
+            UnendedLoopError: a loop has not ended for these inputs.
         """
         import pyopencl as cl
 
@@ -320,11 +326,12 @@ class ExecutionContext:
         self._copying.clear()
         complain((one.name for one in self._made), (one.source for one in self._made), self._copies)
         results = {name: self._shown(self.plan.tensors[name], host) for name, host in self._staging.items()}
-        names = {count for axes in self.plan.sizes.values() for count in axes.values()}
-        counts = {name: int(results.pop(name)) for name in names}
+        told = {name: int(results.pop(name)) for name in self.plan.told}
+        if self.plan.endings is not None and told[self.plan.endings.number]:
+            raise UnendedLoopError(self.plan.endings.complaint(told[self.plan.endings.number]))
         for name, axes in self.plan.sizes.items():
             for axis, count in axes.items():
-                results[name] = results[name].take(range(counts[count]), axis)
+                results[name] = results[name].take(range(told[count]), axis)
         return results
 
     def _shown(self, stored: Stored, host: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.artefact import Place, Plan, Slot
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import ALIGNMENT, buffer_dtype, memory_shape, stored_bytes
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.alike import Content, LikeConstants, content_of
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
 from smartmem_rules.runtime.contexts.shared import SharedMemory, shared_memory, shares_memory

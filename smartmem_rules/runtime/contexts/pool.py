@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from smartmem_rules.runtime.contexts.context import BoundsError, ExecutionContext
+from smartmem_rules.runtime.contexts.context import BoundsError, ExecutionContext, UnendedLoopError
 from smartmem_rules.runtime.contexts.memory import RunError
 from smartmem_rules.runtime.forks import refuse_in_child
 
@@ -64,7 +64,7 @@ class ContextPool:
                 yield context
             finally:  # constants lie in memory of the host, which must not go while a kernel reads it
                 context.finish()
-        except BoundsError:  # the run came to its end
+        except (BoundsError, UnendedLoopError):  # the run came to its end
             self._give_back(permit, context)
             raise
         except BaseException:

@@ -6,11 +6,11 @@ mapping it. Each command that a run does not enqueue saves the time in which a d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.feeds import Array
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.context import ExecutionContext
 from smartmem_rules.runtime.feeds import Array
 from smartmem_rules.stages import Span

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.kernel.storage import ALIGNMENT, SLACK
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.mapped_pages import forget_pages
 
 MAGIC = b"\x89SMP\r\n\x1a\n"
-VERSION = 7
+VERSION = 8
 HEADER_BYTES = 128
 PAGE = 4096
 _FIELDS = struct.Struct("<8sIIQQQ32sI20x")
@@ -162,3 +162,18 @@ def section(data: Any, span: Span) -> np.ndarray:
         raise DamageError(f"the checksum of {span.size} bytes from byte {span.offset} on is another one")
     forget_pages(reachable)  # a plan that shares its weights with another one may never use them
     return reachable
+
+
+def check_unused(data: Any, header: Header, spans: Iterable[Span]) -> None:
+    """What belongs to no section of a mapped file is zeros, as it was written; each byte is someone's so, or checked.
+
+    Raises:
+        DamageError: a byte between the sections is another one.
+    """
+    end = HEADER_BYTES
+    used = sorted((span.offset, span.size) for span in spans)
+    for offset, size in [*used, (header.index_offset, header.index_bytes), (header.file_bytes, 0)]:
+        unused = np.frombuffer(data, np.uint8, max(0, min(offset, header.file_bytes) - end), end)
+        if unused.any():
+            raise DamageError(f"there are {unused.size} bytes of no section from byte {end} on that are not zeros")
+        end = min(max(end, offset + size), header.file_bytes)

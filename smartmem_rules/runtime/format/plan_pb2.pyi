@@ -95,7 +95,7 @@ OWN: FillingKind
 UNSET: FillingKind
 
 class Plan(_message.Message):
-    __slots__ = ("model", "target", "level", "dtype", "device", "provenance", "dimensions", "formulas", "tensors", "inputs", "outputs", "slots", "texts", "launches", "counts", "workarounds", "report", "probes", "unasked", "binaries", "demands")
+    __slots__ = ("model", "target", "level", "dtype", "device", "provenance", "dimensions", "formulas", "tensors", "inputs", "outputs", "slots", "texts", "launches", "counts", "workarounds", "report", "probes", "unasked", "binaries", "demands", "endings")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
@@ -117,6 +117,7 @@ class Plan(_message.Message):
     UNASKED_FIELD_NUMBER: _ClassVar[int]
     BINARIES_FIELD_NUMBER: _ClassVar[int]
     DEMANDS_FIELD_NUMBER: _ClassVar[int]
+    ENDINGS_FIELD_NUMBER: _ClassVar[int]
     model: str
     target: str
     level: str
@@ -138,7 +139,8 @@ class Plan(_message.Message):
     unasked: _containers.RepeatedCompositeFieldContainer[Unasked]
     binaries: _containers.RepeatedCompositeFieldContainer[Binary]
     demands: Demands
-    def __init__(self, model: _Optional[str] = ..., target: _Optional[str] = ..., level: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., dimensions: _Optional[_Iterable[_Union[Dimension, _Mapping]]] = ..., formulas: _Optional[_Iterable[_Union[Formula, _Mapping]]] = ..., tensors: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., slots: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ..., texts: _Optional[_Iterable[str]] = ..., launches: _Optional[_Iterable[_Union[Launch, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., workarounds: _Optional[_Iterable[_Union[Workaround, _Mapping]]] = ..., report: _Optional[_Union[Section, _Mapping]] = ..., probes: _Optional[_Iterable[_Union[Probe, _Mapping]]] = ..., unasked: _Optional[_Iterable[_Union[Unasked, _Mapping]]] = ..., binaries: _Optional[_Iterable[_Union[Binary, _Mapping]]] = ..., demands: _Optional[_Union[Demands, _Mapping]] = ...) -> None: ...
+    endings: Endings
+    def __init__(self, model: _Optional[str] = ..., target: _Optional[str] = ..., level: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., dimensions: _Optional[_Iterable[_Union[Dimension, _Mapping]]] = ..., formulas: _Optional[_Iterable[_Union[Formula, _Mapping]]] = ..., tensors: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., slots: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ..., texts: _Optional[_Iterable[str]] = ..., launches: _Optional[_Iterable[_Union[Launch, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., workarounds: _Optional[_Iterable[_Union[Workaround, _Mapping]]] = ..., report: _Optional[_Union[Section, _Mapping]] = ..., probes: _Optional[_Iterable[_Union[Probe, _Mapping]]] = ..., unasked: _Optional[_Iterable[_Union[Unasked, _Mapping]]] = ..., binaries: _Optional[_Iterable[_Union[Binary, _Mapping]]] = ..., demands: _Optional[_Union[Demands, _Mapping]] = ..., endings: _Optional[_Union[Endings, _Mapping]] = ...) -> None: ...
 
 class Demands(_message.Message):
     __slots__ = ("names", "types", "extensions", "capability", "arrays", "arrays_capability")
@@ -413,6 +415,22 @@ class Count(_message.Message):
     axis: int
     count: int
     def __init__(self, output: _Optional[int] = ..., axis: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
+
+class Endings(_message.Message):
+    __slots__ = ("number", "loops")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    LOOPS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    loops: _containers.RepeatedCompositeFieldContainer[Loop]
+    def __init__(self, number: _Optional[int] = ..., loops: _Optional[_Iterable[_Union[Loop, _Mapping]]] = ...) -> None: ...
+
+class Loop(_message.Message):
+    __slots__ = ("name", "steps")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    steps: int
+    def __init__(self, name: _Optional[str] = ..., steps: _Optional[int] = ...) -> None: ...
 
 class Workaround(_message.Message):
     __slots__ = ("effect", "value", "driver", "versions")

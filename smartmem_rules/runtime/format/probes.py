@@ -35,6 +35,8 @@ class ProbeWriter:
         end = 0
         for rows in (rows for probe in probes for rows in _rows(probe)):
             for array in (rows.different, rows.numbers):
+                if id(array) in self._offsets:  # probes share rows
+                    continue
                 raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 self._offsets[id(array)] = end
                 padded = np.zeros(-(-(raw.size + SLACK) // _ALIGNED) * _ALIGNED, np.uint8)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from smartmem_rules.graph.endings import Endings, UnrolledLoop
 from smartmem_rules.plan.artefact import Argument, Demands, Enqueue, Place, Plan, Provenance, Slot, Source, Waiting
 from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
 from smartmem_rules.plan.kernel.storage import SLACK, stored_bytes
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.format import plan_pb2 as pb
-from smartmem_rules.runtime.format.container import DamageError, Header, Span, section
+from smartmem_rules.runtime.format.container import DamageError, Header, Span, check_unused, section
 from smartmem_rules.runtime.format.elements import dtype_of, known, span_of
 from smartmem_rules.runtime.format.extents import FormulaReader
 from smartmem_rules.runtime.format.probes import read_probe
@@ -46,13 +48,26 @@ def read_plan(data: Any) -> Plan:
         KeyError, TypeError, ValueError: the report is damaged, though its checksum is right.
     """
     index = pb.Plan()
+    header = Header.of(data)
     try:
-        index.ParseFromString(Header.of(data).index(data))
+        index.ParseFromString(header.index(data))
     except DecodeError as error:
         raise DamageError(f"its index is none: {error}") from error
     span = span_of(index.report)
     report = json.loads(section(data, span)[: span.size].tobytes())
-    return _Reader(index, data).plan(report)
+    plan = _Reader(index, data).plan(report)
+    check_unused(data, header, map(span_of, _sections(index)))
+    return plan
+
+
+def _sections(index: pb.Plan) -> Iterator[pb.Section]:
+    """All sections to which an index points; a message without one has an empty one, which covers nothing."""
+    yield index.report
+    yield from (tensor.packed.section for tensor in index.tensors if tensor.HasField("packed"))
+    yield from (binary.section for binary in index.binaries)
+    for probe in index.probes:
+        for rows in (one.rows for one in (*probe.fillings, *probe.answers) if one.HasField("rows")):
+            yield from (rows.different, rows.numbers)
 
 
 class _Reader:
@@ -87,6 +102,7 @@ class _Reader:
             slots=[_slot(one) for one in index.slots],
             placement={one.name: self._place(one.place) for one in index.tensors if one.HasField("place")},
             sizes=sizes,
+            endings=self._endings(index.endings) if index.HasField("endings") else None,
             dimensions=tuple(self._dimensions),
             statistics=Statistics.of(report["statistics"]),
             provenance=Provenance(
@@ -101,6 +117,14 @@ class _Reader:
             unasked={one.launch: one.reason for one in index.unasked},
             binaries={one.key: self._bytes(span_of(one.section)) for one in index.binaries},
         )
+
+    def _endings(self, endings: pb.Endings) -> Endings:
+        number = self._tensor_name(endings.number)
+        tensor = _at(self._index.tensors, endings.number, "tensor")
+        # a dense buffer of one element
+        if number not in map(self._tensor_name, self._index.outputs) or tensor.shape or tensor.element != pb.INT64:
+            raise DamageError(f"the tensor {number!r} cannot tell whether loops have ended")
+        return Endings(number=number, loops=tuple(UnrolledLoop(one.name, one.steps) for one in endings.loops))
 
     def _tensor_name(self, number: int) -> str:
         return str(_at(self._names, number, "tensor"))

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from smartmem_rules.graph.endings import Endings
 from smartmem_rules.language.blocks.workarounds import Workaround
 from smartmem_rules.plan.artefact import Demands, Enqueue, Plan, Slot, Waiting
 from smartmem_rules.plan.kernel.launch import Launch
@@ -94,7 +95,12 @@ class _Index:
                 for axis, count in axes.items()
             ],
             demands=_demands(plan.demands),
+            endings=None if plan.endings is None else self._endings(plan.endings),
         )
+
+    def _endings(self, endings: Endings) -> pb.Endings:
+        loops = [pb.Loop(name=one.name, steps=one.steps) for one in endings.loops]
+        return pb.Endings(number=self._tensors[endings.number], loops=loops)
 
     def _tensor(self, tensor: Stored) -> pb.Tensor:
         image = tensor.layout.memory == "image"

@@ -16,13 +16,13 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from smartmem_rules.environment import PROCESSOR
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.processor.flags import PROCESSORS, processor_flags
 
 _UNKNOWN = b"generic"

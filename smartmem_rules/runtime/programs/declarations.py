@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
+
+from smartmem_rules.records import dataclass
 
 OWN_DECLARATIONS = "-D_OPENCL_H_"
 """The option with which PoCL leaves its declarations out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.packing import element_numbers
 from smartmem_rules.plan.kernel.storage import memory_shape, stored_bytes
 from smartmem_rules.plan.probe import GIVEN, OWN, SIGNS, UNSET_BYTE, Answer, Filling, Probe, signs
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.programs.compiling import BuildError, Programs

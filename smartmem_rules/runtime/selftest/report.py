@@ -6,11 +6,12 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
 from smartmem_rules.plan.artefact import Enqueue, Plan, Source
+from smartmem_rules.records import dataclass
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.runtime.contexts.memory import RunError
 from smartmem_rules.runtime.devices import Device

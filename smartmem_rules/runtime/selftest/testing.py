@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from smartmem_rules.environment import SELF_TEST
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.probe import Probe
+from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.selftest.asking import Asker

@@ -7,7 +7,7 @@ made is written anew.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import onnx
@@ -15,6 +15,7 @@ from onnx import helper
 
 from smartmem_rules.graph.loading import node_inputs, sorted_nodes
 from smartmem_rules.graph.model import VIEW, Graph, Node
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import attribute_key
 from smartmem_rules.simplification.rewriting.region import Region
 from smartmem_rules.simplification.rewriting.selecting import Selected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, ENode, Saturation
 from smartmem_rules.extraction.cost import CostModel, operand_types, size_in_bytes
@@ -11,6 +11,7 @@ from smartmem_rules.extraction.extract import is_leaf, leaf_key
 from smartmem_rules.extraction.problem import Choice
 from smartmem_rules.graph.model import VIEW
 from smartmem_rules.language.blocks.export import Export
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.views import IndexMap, keeps_order
 from smartmem_rules.writing.expressing import STANDARD, is_expressible, least_opset, name_of

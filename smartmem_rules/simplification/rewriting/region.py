@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import onnx
@@ -19,6 +19,7 @@ from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of, node_inputs
 from smartmem_rules.graph.model import Graph, GraphError
 from smartmem_rules.limits import Limits
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.simplification.encoding import is_inside
 from smartmem_rules.simplification.in_place import mapped

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from smartmem_rules.egraph.model import Saturation
 from smartmem_rules.egraph.saturation import saturate
@@ -14,6 +13,7 @@ from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.blocks.export import Export
 from smartmem_rules.language.blocks.strategy import one_by_one
 from smartmem_rules.language.expansion import with_rulesets
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.simplification.rewriting.costs import WrittenCosts
 

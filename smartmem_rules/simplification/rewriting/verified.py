@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.blocks.export import Export
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.verdicts import QUICK, VERDICTS, WITH_PROOFS, record, recorded, shipped, shown
 from smartmem_rules.verification.results import PROVED, TESTED

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import nodes
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import (
     ARITHMETIC,
     FUNCTIONS,

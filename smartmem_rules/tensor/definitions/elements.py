@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT, Gathered, Var
 from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, integers
 from smartmem_rules.tensor.definitions.inside import OutsideError, is_natural, outside, read_positions

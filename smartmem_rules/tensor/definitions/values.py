@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.analyses import Fact
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT
 from smartmem_rules.tensor.builtins import (
     ARITHMETIC,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from smartmem_rules.egraph.saturation import Bounds, saturate
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.parsing.parser import parse_text
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.verification.discovery.enumerate_terms import Enumerator

@@ -6,9 +6,10 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import get_context
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.verification.discovery.discover import RULESET, Discovered, Discovery, discover, underivable
 from smartmem_rules.verification.discovery.naming import name_of

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import FUNCTIONS, DefinitionError, Unsupported
 from smartmem_rules.tensor.definitions.values import Scope, truth
 from smartmem_rules.tensor.instantiate import names_in

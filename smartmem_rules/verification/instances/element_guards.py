@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from smartmem_rules.guards.constant_elements import at_each_place, tensors_of, values_at_each_place
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.definitions.values import Scope, TensorName
 from smartmem_rules.tensor.expr import TensorType

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +11,7 @@ from smartmem_rules.egraph.matching import queries
 from smartmem_rules.egraph.model import Meta
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_pattern
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName
 from smartmem_rules.verification.semantics.domains import Domain, Undefined
 from smartmem_rules.verification.semantics.evaluate import TooLarge

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from smartmem_rules.guards.constant_elements import at_each_place
 from smartmem_rules.language.analyses import Fact
 from smartmem_rules.language.syntax import Expression, Reduction
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.primitives import compute_dtype
 from smartmem_rules.tensor.types import NARROW_FLOATS

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.expressions import conjuncts, nodes
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import bind
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth

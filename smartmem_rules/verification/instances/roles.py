@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from smartmem_rules.guards.constant_elements import tensors_of
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 
 AXES = "axes"
 PERMUTATION = "permutation"

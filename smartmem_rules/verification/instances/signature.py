@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.patterns import is_absent, run_time_arguments
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.records import dataclass
 from smartmem_rules.verification.instances.draws import Shape
 from smartmem_rules.verification.semantics.terms import Leaf
 

@@ -8,10 +8,11 @@ by at least that number, and quotients of one number by one divisor are equal.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.instantiate import names_in
 
 MILLISECONDS = 120_000

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, run_time_arguments
 from smartmem_rules.rulebase.queries import queries_of
 from smartmem_rules.tensor.binding import bind_operands

@@ -9,12 +9,13 @@ defined. docs/verification.md says why ranks above the bound bring nothing new.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.analyses import Fact
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.expr import Expr, FreshNames, Read
 from smartmem_rules.tensor.index import variable

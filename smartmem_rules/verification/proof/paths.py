@@ -8,10 +8,11 @@ equation that names an unknown is carried out by putting its other side in the u
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from smartmem_rules.analysis.index_formulas import REAL, IndexFormulas
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.extents import Dimension, dimensions, is_symbolic, symbol
 from smartmem_rules.tensor.ranges import DIVIDES, answering, bounds
 from smartmem_rules.verification.proof.equations import HIGHEST, product_of, replaced, solved

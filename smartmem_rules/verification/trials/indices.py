@@ -7,9 +7,9 @@ import math
 import operator
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.instantiate import names_in

@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.kernel.addressing import offset, texel
 from smartmem_rules.plan.kernel.model import Layout, Stored
 from smartmem_rules.plan.kernel.packing import pack
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.index import Index, variable

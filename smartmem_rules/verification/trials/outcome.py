@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from smartmem_rules.records import dataclass
 from smartmem_rules.verification.instances.case import Case
 from smartmem_rules.verification.semantics.domains import Array
 

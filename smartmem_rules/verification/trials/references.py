@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from smartmem_rules.checking.own_references import OwnReferenceError, by_reference
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import FLOATS, operand_name, output_name
 from smartmem_rules.tensor.builtins import ConstantTensor, Unsupported, Value

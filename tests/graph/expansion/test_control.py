@@ -11,6 +11,7 @@ import pytest
 from smartmem_rules.graph.failures import UnknownValuesError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.model import Graph, GraphError
+from smartmem_rules.limits import Limits
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array
@@ -44,6 +45,24 @@ f (float[2, 3] x) => (float[2, 3] last, float[4, 2, 3] all) {
             e = Sin (s)
             t = Add (e, k)
             each = Mul (t, x)
+        }
+    >
+}"""
+NEVER_COUNTED = """
+f (float[2] x, bool go) => (float[2] last, float[0, 1, 2] all) {
+    none = Constant <value: tensor = int64 {0}> ()
+    one = Constant <value: tensor = int64 {1}> ()
+    on = Constant <value: tensor = bool {1}> ()
+    last, all = Loop (none, on, x) <
+        body = outer (int64 i, bool g, float[2] s) => (bool h, float[2] t, float[1, 2] each) {
+            h = Identity (g)
+            t, each = Loop (one, go, s) <
+                body = inner (int64 j, bool k, float[2] u) => (bool l, float[2] v, float[2] w) {
+                    l = Identity (k)
+                    v = Sin (u)
+                    w = Identity (v)
+                }
+            >
         }
     >
 }"""
@@ -231,9 +250,14 @@ def test_a_loop_that_ends_by_its_data(rules: RuleBase, limit: int, start: float)
     np.testing.assert_allclose(steps[: int(count[0])] if count else steps, wanted_steps)
 
 
-def test_a_loop_that_may_take_any_number_of_steps_is_refused(rules: RuleBase) -> None:
-    with pytest.raises(GraphError, match=r"unrolled for up to 256 steps, and this one may take 257: give it a"):
-        import_model(onnx.parser.parse_model(HEAD + WHILE.replace("LIMIT", "257")), rules)
+@pytest.mark.parametrize(("start", "ended"), [(100.0, True), (3.0, True), (-3.0, False)])
+def test_a_loop_that_takes_more_steps_than_it_is_unrolled_for_tells(rules: RuleBase, start: float, ended: bool) -> None:
+    model = onnx.parser.parse_model(HEAD + WHILE.replace("LIMIT", "257"))
+    graph = import_model(model, rules, limits=Limits(steps=4))
+    assert graph.endings is not None
+    assert [one.steps for one in graph.endings.loops] == [4]
+    assert graph.outputs[-1] == graph.endings.number
+    assert int(interpret(graph, {"x": np.array([start, start], np.float32)})[-1]) == (0 if ended else 1)
 
 
 def test_a_loop_of_no_steps_gives_nothing(rules: RuleBase) -> None:
@@ -242,6 +266,13 @@ def test_a_loop_of_no_steps_gives_nothing(rules: RuleBase) -> None:
     np.testing.assert_array_equal(last, x)
     assert steps.shape == (0, 2)
     assert steps.dtype == np.float32
+
+
+def test_a_loop_of_no_steps_around_one_that_counts_its_own_is_of_the_declared_shape(rules: RuleBase) -> None:
+    graph = import_model(onnx.parser.parse_model(HEAD + NEVER_COUNTED), rules)
+    last, steps = interpret(graph, {"x": np.array([1, 2], np.float32), "go": np.array(True)})
+    np.testing.assert_array_equal(last, [1, 2])
+    assert steps.shape == (0, 1, 2)
 
 
 def test_the_scan_of_opset_8_goes_over_a_batch(rules: RuleBase) -> None:

@@ -45,6 +45,28 @@ def with_header(data: bytes, fields: bytes) -> bytes:
     return fields + hashlib.sha256(fields).digest() + data[HEADER_BYTES:]
 
 
+def unused_bytes(data: bytes) -> list[int]:
+    """The places of a whole plan file that belong to no part of it."""
+    index = index_of(data)
+    sections = [index.report, *(one.packed.section for one in index.tensors if one.HasField("packed"))]
+    contents = [one.rows for probe in index.probes for one in (*probe.fillings, *probe.answers)]
+    sections += [section for rows in contents for section in (rows.different, rows.numbers)]
+    sections += [one.section for one in index.binaries]
+    used = bytearray(len(data))
+    for start, end in [
+        (0, HEADER_BYTES),
+        (Header.of(data).index_offset, len(data)),
+        *((one.offset, one.offset + one.size) for one in sections),
+    ]:
+        used[start:end] = bytes([1]) * (end - start)
+    return [at for at, byte in enumerate(used) if not byte]
+
+
+def with_byte(data: bytes, at: int) -> bytes:
+    """The file with another byte."""
+    return data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :]
+
+
 def numbers(message: Message) -> Iterator[tuple[Message, str, int | None]]:
     """All numbers that are set in a message: the message that holds each, its field, its place where it is repeated."""
     for field, value in message.ListFields():

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from smartmem_rules.plan.kernel.storage import SLACK
+from smartmem_rules.runtime.format import plan_pb2 as pb
 from smartmem_rules.runtime.format.container import HEADER_BYTES, PAGE, DamageError, Header, Span, section
 from smartmem_rules.runtime.format.reading import read_plan
 from smartmem_rules.runtime.plan_file import save_plan
-from tests.runtime.format.files import index_of, with_header
+from tests.runtime.format.files import index_of, resealed, unused_bytes, with_byte, with_header
 from tests.runtime.plans import constant_values, make_plan
 
 
@@ -39,6 +40,23 @@ def test_every_damaged_byte_of_header_report_and_index_is_noticed(whole: bytes) 
         damaged[at] ^= 1 << at % 8
         with pytest.raises(DamageError):
             read_plan(bytes(damaged))
+
+
+def test_every_damaged_byte_between_the_sections_is_noticed(whole: bytes) -> None:
+    places = unused_bytes(whole)
+    assert len(places) >= PAGE - HEADER_BYTES + SLACK
+    for at in [*places[:3], *places[:-100:31], *places[-100:]]:
+        with pytest.raises(DamageError, match="of no section"):
+            read_plan(with_byte(whole, at))
+
+
+def test_a_section_that_covers_nothing_of_another_one_hides_nothing(whole: bytes) -> None:
+    def grown(index: pb.Plan) -> None:
+        index.tensors[0].packed.section.size = 2**64 - 1
+
+    at = unused_bytes(whole)[0]
+    with pytest.raises(DamageError):
+        read_plan(with_byte(resealed(whole, grown), at))
 
 
 def test_every_cut_and_every_addition_is_noticed(whole: bytes) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.plan.fusion.contraction import match_contraction
 from smartmem_rules.plan.fusion.equations.program import Definition, Program
 from smartmem_rules.plan.kernel.byte_factors import BYTES
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, Reduce, Select, replaced, walk
 from smartmem_rules.tensor.extents import is_symbolic
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import Expr, Read, children, walk
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, MutableMapping
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
 
+from smartmem_rules.graph.described import some
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.plan.fusion.equations.compared import compared_tensors
 from smartmem_rules.plan.fusion.equations.outline import Outline, outline_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
 from smartmem_rules.tensor.expr import (
     Const,
@@ -99,11 +101,11 @@ class Program:
 
     definitions: list[Definition]
     types: dict[str, TensorType]
-    constants: dict[str, np.ndarray]
+    constants: MutableMapping[str, np.ndarray]
     inputs: list[str]
     outputs: list[str]
     names: FreshNames
-    packable: dict[str, np.ndarray] = field(default_factory=dict)
+    packable: MutableMapping[str, np.ndarray] = field(default_factory=dict)
     """The constants with which the plan may compute: those of which no `keep` rule leaves that to the run."""
     shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The shape in which the model gives an output, where it is computed in another one of the same element order."""
@@ -135,7 +137,7 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
     names = FreshNames("v")
     types = dict(graph.types)
     definitions: list[Definition] = []
-    scalars = {n: v for n, v in graph.constants.items() if v.size == 1}
+    scalars = {n: graph.constants[n] for n in graph.constants if graph.types[n].elements == 1}
     views: dict[str, tuple[str, IndexMap]] = {}
     inner: set[str] = set()
     for node in graph.nodes:
@@ -162,9 +164,9 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
                     continue
             definitions.append(Definition(settled, node.name, node.origin or (node.name,), classes))
     packed = graph.stays_packed(deferred)
-    packable = {name: values for name, values in graph.constants.items() if name not in packed}
+    packable = some(graph.constants, (name for name in graph.constants if name not in packed))
     program = Program(
-        definitions=definitions,
+        definitions=_needed(definitions, graph.outputs),
         types=types,
         constants=graph.constants,
         inputs=graph.inputs,
@@ -174,6 +176,17 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
         inner=frozenset(inner),
     )
     return _with_outputs_in_place(program) if through_views else program
+
+
+def _needed(definitions: list[Definition], outputs: Collection[str]) -> list[Definition]:
+    """Those that outputs need; an equation need not read each operand of its operator (`Gemm` without its `C`)."""
+    reads = {definition.tensor: definition.reads for definition in definitions}
+    wanted, open_ = set(outputs), [*outputs]
+    while open_:  # not in one pass from the last: what a recurrence computes is read by what stands before it
+        new = set(reads.get(open_.pop(), ())) - wanted
+        wanted |= new
+        open_ += new
+    return [definition for definition in definitions if definition.tensor in wanted]
 
 
 def _computed_inside(node: Node) -> set[str]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from smartmem_rules.graph.described import some
 from smartmem_rules.plan.fusion.equations.program import Definition, Program, StoredTable
 from smartmem_rules.tensor.atoms import Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import (
@@ -49,8 +50,8 @@ def with_tables_in_memory(program: Program, longest: int) -> Program:
         program,
         definitions=definitions,
         types=program.types | {one.name: TensorType(one.dtype, one.shape) for one in tables.stored.values()},
-        constants=program.constants | made,
-        packable=program.packable | made,
+        constants=some(program.constants).with_more(made),
+        packable=some(program.packable).with_more(made),
         tables={one.name: one for one in tables.stored.values()},
     )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.fuse import Attention
 from smartmem_rules.plan.fusion.groups import Group
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, free_variables, tensors_read, walk
 from smartmem_rules.tensor.index import Index, variable

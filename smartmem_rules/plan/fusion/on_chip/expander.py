@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from smartmem_rules.plan.fusion.equations.program import Program
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import Equation, Expr, Read, inline, substitute_reads
 
 Handler = Callable[[Read], Expr]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Stored
 from smartmem_rules.plan.kernel.storage import HALVES
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, Select, tensors_read
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from smartmem_rules.plan.schedule.contraction.few_bits import FewBits, few_bits
 from smartmem_rules.plan.schedule.contraction.sizing import count
 from smartmem_rules.plan.schedule.contraction.winograd import transformed_weights
 from smartmem_rules.plan.schedule.contraction.winograd_sizes import WinogradProblem
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Equation,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from smartmem_rules.plan.schedule.contraction.sizing import count
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Div, Mod, Var
 from smartmem_rules.tensor.expr import Apply, Const, Expr, free_variables, own_indices, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, add, scale, variable

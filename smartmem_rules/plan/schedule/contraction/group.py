@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.matrix import Matrix
@@ -12,6 +12,7 @@ from smartmem_rules.language.blocks.schedule import Group, GroupCycles, WorkGrou
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.row_arrays import row_bytes
 from smartmem_rules.plan.schedule.contraction.sizing import count
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, children, walk
 from smartmem_rules.tensor.ranges import largest
 
@@ -276,7 +277,7 @@ def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape
     columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
     inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
     reduced = [node.variables for node in walk(c.a) if isinstance(node, Reduce)]
-    taps = max(map(count, reduced), default=1)
+    taps = max((largest(count(variables)) for variables in reduced), default=1)
     row_loads = sum(count(stage.axes) * loads(stage.body) for stage in c.stages)
     return GemmShape(
         batch=count(c.batch),
@@ -287,7 +288,7 @@ def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape
         inner=inner,
         element=element,
         taps=taps,
-        longest_loop=max((v.extent for variables in reduced for v in variables), default=1),
+        longest_loop=max((largest(v.extent) for variables in reduced for v in variables), default=1),
         row_loads=row_loads,
     ).most
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Group, Schedule, Tile
@@ -11,6 +11,7 @@ from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.schedule.contraction.factor_types import FactorTypes
 from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, fitting, tiles_of
 from smartmem_rules.plan.schedule.contraction.roofline_texture import group_time, register_time
+from smartmem_rules.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 from smartmem_rules.language.blocks.schedule import Panel
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
@@ -18,6 +18,7 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
     register_step,
     requests_ahead,
 )
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.ranges import largest
 
 

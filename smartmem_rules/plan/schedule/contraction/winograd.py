@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 
 from smartmem_rules.language.blocks.schedule import Matrix, Winograd
 from smartmem_rules.plan.kernel.model import Contraction
 from smartmem_rules.plan.kernel.packing import room
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Const,

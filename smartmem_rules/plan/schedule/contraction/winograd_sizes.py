@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from smartmem_rules.language.blocks.schedule import Panel, Schedule, Winograd
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
@@ -18,6 +18,7 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
     right_factors,
 )
 from smartmem_rules.plan.schedule.contraction.winograd import Transform, Windows, match_windows, transform_of
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.ranges import largest
 
 

@@ -9,9 +9,9 @@ of one value for each named axis into what is read and into the extents of what 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.instantiate import names_in
 
 NUMBER = "number"

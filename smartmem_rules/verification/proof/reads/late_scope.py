@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, overload
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate
 from smartmem_rules.verification.proof.paths import Path

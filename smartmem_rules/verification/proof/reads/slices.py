@@ -7,10 +7,11 @@ definition has. docs/verification.md says how proofs of reads use this.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.instantiate import names_in, size_of
 from smartmem_rules.verification.instances.roles import nodes
 
