@@ -34,13 +34,13 @@ _PROBES = 4
 _CORNERS = 4
 _WORDS = 80
 """Instances in all that are drawn for the sake of words."""
-_EMPTY = 20
-_EMPTY_OF_TYPE = 5
+_EMPTY = 14
+_EMPTY_OF_TYPE = 4
 _EMPTY_OF_ONE = 2
 """Instances with a tensor of no elements: in all, of one element type of the operands, and made of one other."""
 _EMPTY_AT_ONCE = 8
-_EMPTY_ATTEMPTS = 200
-"""How many are tried to be made of one instance, and in all."""
+_EMPTY_ATTEMPTS = 40
+"""How many are tried to be made of one instance, and in all; as many more for each that is found."""
 SIBLINGS = 0.3
 """The share of instances beside which those are tried that count an axis otherwise, or that have one more."""
 MOST_ELEMENTS = 1500
@@ -247,7 +247,7 @@ class Search:
         most = min(_EMPTY_OF_ONE, _EMPTY - self.empty_found.total(), _EMPTY_OF_TYPE - self.empty_found[types])
         before, self.in_corners = self.in_corners, True
         for choices in without_elements(case, self.random)[:_EMPTY_AT_ONCE] if most > 0 else ():
-            if most == 0 or self.empty_attempts >= _EMPTY_ATTEMPTS:
+            if most == 0 or self.empty_attempts >= _EMPTY_ATTEMPTS * (1 + self.empty_found.total()):
                 break
             self.empty_attempts += 1
             other = self._assemble(choices)
