@@ -181,7 +181,9 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where models and plans are kept")
     given = parser.parse_args()
-    os.environ["POCL_MAX_PTHREAD_COUNT"] = str(given.threads)
+    if given.threads < (os.cpu_count() or 1):
+        # with a number of its own PoCL's threads are not kept on cores of their own, and two often share one
+        os.environ["POCL_MAX_PTHREAD_COUNT"] = str(given.threads)
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

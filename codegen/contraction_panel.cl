@@ -1,5 +1,5 @@
 {% from "entry.cl" import entry %}
-{% from "register_block.cl" import accumulate %}
+{% from "register_block.cl" import accumulate, accumulate_in_place %}
 {% from "word_block.cl" import accumulate_words %}
 {% from "byte_block.cl" import accumulate_bytes %}
 {% macro rows_of_columns(first, last, rows, part, turn) %}
@@ -19,7 +19,9 @@
             }
 #else
 {% endif %}
-{% if of_bytes %}
+{% if part.in_place %}
+{{ accumulate_in_place(rows, columns, lanes, left_space, left_pointer, part.in_place) }}
+{% elif of_bytes %}
 {{ accumulate_bytes(rows, columns, lanes, (k + 3) // 4, rest, left_space, left_pointer, flip, part, 0 if rest else part.ahead, turn) }}
 {% elif part.words %}
 {{ accumulate_words(rows, columns, lanes, left_space, left_pointer, part.words) }}
@@ -50,7 +52,7 @@
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
 //   2. The right factor lies in packed panels of {{ columns }} columns: constants were packed when the plan was made, other
-//      factors are packed here.
+//      factors are packed here{{ ", or read where they lie" if parts | selectattr("in_place") | list }}.
 //   3. Register tiles of {{ rows }} x {{ columns }} sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 

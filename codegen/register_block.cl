@@ -26,6 +26,14 @@
 {{ steps("c", rows, columns, lanes, 0, k // ahead if ahead else k, right_space, ahead, lines) -}}
 {% endif %}
 {%- endmacro %}
+{# The same over a right factor that is read where it lies: `text` adds its products. #}
+{% macro accumulate_in_place(rows, columns, lanes, left_space, left_pointer, text) %}
+{% for i in range(rows) %}
+            {{ left_space }}const float* a{{ i }} = {{ left_pointer.replace('ROW', 'min(r + %d, row_count - 1)' % i) }};
+{% endfor %}
+{{ zeros("c", rows, columns, lanes) -}}
+{{ text }}
+{%- endmacro %}
 {% macro zeros(name, rows, columns, lanes) %}
 {% for i in range(rows) %}
             float{{ lanes }} {% for j in range(columns // lanes) %}{{ name }}{{ i }}_{{ j }} = 0.0f{{ ', ' if not loop.last }}{% endfor %};

@@ -1,15 +1,27 @@
 {% from "register_block.cl" import zeros %}
-{# The products of one word of each column: `count` steps of k, the first in the lowest bits. An integer below 2^23 becomes a
-   float in the last bits of 0x4b000000, which is 2^23; `zero` is 2^23 + the zero point, so that the difference is exact. #}
-{% macro word(rows, columns, lanes, right, count) %}
+{# The products of one word of each column: `count` steps of k, the first in the lowest bits. Below the last bits of a power of
+   two an integer becomes a float without a conversion: those of a float have 23, so that one shift serves the integers
+   that fit into them, each at its own place and with its own power of two. The difference from that power and the zero
+   point is exact. `ahead`: words so many bytes on are requested. #}
+{% macro word(rows, columns, lanes, right, count, ahead) %}
 {% for j in range(columns // lanes) %}
                     const uint{{ lanes }} w{{ j }} = *(__global const uint{{ lanes }}*)(words + {{ j * lanes }});
 {% endfor %}
+{% if ahead %}
+{% for line in range(0, columns, 16) %}
+                    SMR_PREFETCH(words + {{ ahead // 4 + line }});
+{% endfor %}
+{% endif %}
 {% for step in range(count) %}
+{% set first = step // right.in_place * right.in_place %}
+{% set place = (step - first) * right.bits %}
 {% for j in range(columns // lanes) %}
-{% set shifted = "w%d >> %d"|format(j, step * right.bits) if step else "w%d"|format(j) %}
-{% set bits = "(%s)"|format(shifted) if (step + 1) * right.bits == 32 else "(%s & %du)"|format("(%s)"|format(shifted) if step else shifted, 2 ** right.bits - 1) %}
-                    const float{{ lanes }} b{{ step }}_{{ j }} = as_float{{ lanes }}({{ bits }} | 0x4b000000u) - zero{{ j }};
+{% if step == first and step %}
+                    const uint{{ lanes }} v{{ step }}_{{ j }} = w{{ j }} >> {{ step * right.bits }};
+{% endif %}
+{% set shifted = "v%d_%d"|format(first, j) if first else "w%d"|format(j) %}
+{% set bits = shifted if (step + 1) * right.bits == 32 and not place else "(%s & %du)"|format(shifted, (2 ** right.bits - 1) * 2 ** place) %}
+                    const float{{ lanes }} b{{ step }}_{{ j }} = as_float{{ lanes }}({{ bits }} | {{ right.power_bits(place) }}u) - {{ right.zero_text(place, j) }};
 {% endfor %}
 {% for i in range(rows) %}
 {% for j in range(columns // lanes) %}
@@ -25,23 +37,27 @@
                 const float{{ lanes }} scale{{ j }} = *(__global const float{{ lanes }}*)(right_scales + block * {{ columns }} + {{ j * lanes }});
 {% if right.zero is none %}
                 const float{{ lanes }} zero{{ j }} = convert_float{{ lanes }}(*(__global const uchar{{ lanes }}*)(right_zeros + block * {{ columns }} + {{ j * lanes }})) + 8388608.0f;
-{% else %}
-                const float{{ lanes }} zero{{ j }} = {{ 8388608 + right.zero }}.0f;
 {% endif %}
 {% endfor %}
+{% set ahead = right.ahead if rows == 1 else 0 %}
+{% if ahead %}
+{% for line in range(0, columns, 16) %}
+                SMR_PREFETCH(right_scales + block * {{ columns }} + {{ right.scales_ahead // 4 + line }});
+{% endfor %}
+{% endif %}
 {{ zeros("d", rows, columns, lanes) }}
 {% if count // each %}
                 for (int word = 0; word < {{ count // each }}; ++word) {
                     __global const uint* words = right + (block * {{ right.block_words }} + word) * {{ columns }};
                     const int k = block * {{ right.block }} + word * {{ each }};
-{{ word(rows, columns, lanes, right, each) }}
+{{ word(rows, columns, lanes, right, each, ahead) }}
                 }
 {% endif %}
 {% if count % each %}
                 {
                     __global const uint* words = right + (block * {{ right.block_words }} + {{ count // each }}) * {{ columns }};
                     const int k = block * {{ right.block }} + {{ count // each * each }};
-{{ word(rows, columns, lanes, right, count % each) }}
+{{ word(rows, columns, lanes, right, count % each, 0) }}
                 }
 {% endif %}
 {% for i in range(rows) %}

@@ -69,7 +69,8 @@ def _record(
     if frozen and guarded:
         _guard(made)
         if slots:
-            made.__getstate__, made.__setstate__ = _state, _set_state
+            made.__getstate__ = _state
+            _compiled_later(made, "__setstate__", lambda: _set_state(made))
     return made  # type: ignore[no-any-return]
 
 
@@ -158,6 +159,8 @@ def _state(self: Any) -> list[Any]:
     return [getattr(self, one.name) for one in dataclasses.fields(self)]
 
 
-def _set_state(self: Any, state: list[Any]) -> None:
-    for one, value in zip(dataclasses.fields(self), state, strict=True):
-        _set(self, one.name, value)
+def _set_state(kind: Any) -> Callable[..., Any]:
+    names = [one.name for one in dataclasses.fields(kind)]
+    body = ["".join(f"{name}, " for name in names) + "= state"] if names else []
+    body += [f"_set(self, {name!r}, {name})" for name in names]
+    return _compiled(kind, "__setstate__", "self, state", body, {"_set": _set})

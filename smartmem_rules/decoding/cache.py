@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from smartmem_rules.decoding.appending import Appending
 from smartmem_rules.decoding.errors import CacheFullError
 from smartmem_rules.decoding.model.parts import Part
 from smartmem_rules.records import dataclass
@@ -55,6 +56,7 @@ class Cache:
         self._device = device
         self._context = context
         self._twice = twice
+        self._appending: Appending | None = None  # compiled when the first row comes
 
     @property
     def bytes(self) -> int:
@@ -111,17 +113,13 @@ class Cache:
         Args:
             rows: buffers of one position by the names of the inputs.
             places: the position of each sequence.
-        """
-        import pyopencl as cl
 
-        for name, row in self._rows.items():
-            own = row // len(places)
-            one = all(place == places[0] for place in places)
-            for sequence, place in enumerate(places[:1] if one else places):
-                cl.enqueue_copy(
-                    queue, self.buffers[name], rows[name], byte_count=row if one else own,
-                    src_offset=sequence * own, dst_offset=place * row + sequence * own,
-                )  # fmt: skip
+        Raises:
+            RunError: the device refuses that.
+        """
+        if self._appending is None:
+            self._appending = Appending(self._rows, self.sizes.sequences, self._device, self._context)
+        self._appending.enqueue(rows, self.buffers, places, queue)
         self.length += 1
 
     def swap(self) -> None:

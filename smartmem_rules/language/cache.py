@@ -113,6 +113,8 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         """How to write a value; NotImplemented leaves it to `pickle`."""
         kind = type(value)
+        if isinstance(value, tuple) and hasattr(kind, "_fields"):
+            return tuple.__new__, (kind, tuple(value))  # a named tuple's own `__new__` is a Python function
         if kind not in self._names:
             self._names[kind] = _constructed_from(kind)
         names = self._names[kind]

@@ -304,8 +304,8 @@ def _stored(kernels: Sequence[Kernel], program: Program, storage: _Storage) -> d
             role = "intermediate"
         elif name in program.constants:
             role = "constant"
-        else:
-            role = "input"
+        else:  # what nothing gives must not pass for an input: `invariants.order` then finds who reads it
+            role = "input" if name in program.inputs else "intermediate"
         border = role in ("input", "output")
         exact = name in program.compared or name in program.tables
         free = type_.dtype in ("float32", "float16", "bfloat16") and not border and not exact

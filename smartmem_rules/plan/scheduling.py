@@ -114,10 +114,11 @@ def _scheduled(planning: Planning, scheduler: Scheduler, owned: bool) -> list[La
     program = planning.program
     uses = LastUses(planning.launches, (program.constants, program.packable)) if owned else None
     found: list[Launch] = []
-    for place, launch in enumerate(planning.launches):
-        found.append(scheduler.schedule_launch(launch))
-        if uses is not None:
-            uses.after(place, launch, found[-1])
+    with scheduler.packer.beside():
+        for place, launch in enumerate(planning.launches):
+            found.append(scheduler.schedule_launch(launch))
+            if uses is not None:
+                uses.after(place, launch, found[-1])
     return found
 
 

@@ -17,7 +17,7 @@ from smartmem_rules.tensor.division import gcd, split_multiple
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.printer import with_sign
-from smartmem_rules.tensor.ranges import bounds, largest, several, smallest, surely_at_most, surely_below
+from smartmem_rules.tensor.ranges import bounds, can_divide, largest, several, smallest, surely_at_most, surely_below
 
 
 @unguarded(frozen=True)
@@ -255,8 +255,7 @@ def _div_atom(inner: Index, divisor: int) -> Index:
 
 def _split_low(inner: Index, divisor: int) -> Index | None:
     """(g*a + b) // d = a // (d/g) where g divides d and 0 <= b < g."""
-    factors = {gcd(c, divisor) for _, c in inner.terms}
-    for factor in sorted(factors, key=largest, reverse=True):
+    for factor in sorted(_common_factors(inner, divisor), key=largest, reverse=True):
         if not several(factor):
             continue
         high = tuple((a, c) for a, c in inner.terms if c % factor == 0)
@@ -267,6 +266,12 @@ def _split_low(inner: Index, divisor: int) -> Index | None:
             reduced = Index(inner.constant // factor, tuple((a, c // factor) for a, c in high))
             return div(reduced, divisor // factor)
     return None
+
+
+def _common_factors(index: Index, divisor: int) -> set[int]:
+    """What divides the divisor and some coefficient: of extents what all of their terms have, or the coefficient."""
+    found = {gcd(c, divisor) for _, c in index.terms}
+    return found | {c for _, c in index.terms if is_symbolic(c) and can_divide(c) and divisor % c == 0}
 
 
 @lru_cache(maxsize=1 << 17)
@@ -295,8 +300,7 @@ def mod(index: Index, divisor: int) -> Index:
 
 def _split_mod(index: Index, divisor: int) -> Index | None:
     """(g*a + b) % d = g * (a % (d/g)) + b where g divides d and 0 <= b < g."""
-    factors = {gcd(c, divisor) for _, c in index.terms}
-    for factor in sorted(factors, key=largest, reverse=True):
+    for factor in sorted(_common_factors(index, divisor), key=largest, reverse=True):
         if not several(factor):
             continue
         low = Index(index.constant % factor, tuple((a, c) for a, c in index.terms if c % factor))

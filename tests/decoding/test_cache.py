@@ -9,6 +9,7 @@ import pyopencl as cl
 import pytest
 from onnx import TensorProto
 
+from smartmem_rules.decoding.appending import MOST, Appending
 from smartmem_rules.decoding.cache import Cache, Sizes
 from smartmem_rules.decoding.errors import CacheFullError
 from smartmem_rules.decoding.model.interface import CachedTensor
@@ -48,6 +49,28 @@ def test_rows_stay_where_they_are_when_the_cache_grows(device: Device) -> None:
     assert (found == wanted).all()
     assert capacities == [4, 4, 4, 4, 8, 8]
     assert cache.bytes == 8 * ROW * 4
+
+
+def test_sequences_of_different_lengths_get_their_rows_behind_what_they_have(device: Device) -> None:
+    """More buffers than one launch takes, one of them with rows that are no whole words."""
+    context = context_on(device)
+    queue = cl.CommandQueue(context, device.handle)
+    rows = {f"part {i}": 3 * 4 * (1 + i % 3) for i in range(MOST + 2)} | {"bytes": 3 * 5}
+    sizes = {name: 6 * size for name, size in rows.items()}
+    draws = np.random.default_rng(0)
+    wanted = {name: draws.integers(1, 255, size, np.uint8) for name, size in sizes.items()}
+    new = {name: draws.integers(1, 255, size, np.uint8) for name, size in rows.items()}
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    given = {name: cl.Buffer(context, flags, hostbuf=value) for name, value in new.items()}
+    held = {name: cl.Buffer(context, flags, hostbuf=value) for name, value in wanted.items()}
+    places = [4, 4, 1]
+    Appending(rows, 3, device, context).enqueue(given, held, places, queue)
+    for name, value in wanted.items():
+        for sequence, place in enumerate(places):
+            value.reshape(6, 3, -1)[place, sequence] = new[name].reshape(3, -1)[sequence]
+        found = np.empty_like(value)
+        cl.enqueue_copy(queue, found, held[name])
+        assert (found == value).all(), name
 
 
 def test_the_last_block_ends_at_the_bound_and_nothing_lies_beyond(device: Device) -> None:

@@ -88,6 +88,7 @@ ATTENTION: list[Node] = [
     ("MatMul", "a v", "y"),
 ]
 HEADS = {name: normal(2, 12, 8, seed=seed) for seed, name in enumerate("qkv")}
+ONE_TOKEN = {"q": normal(2, 1, 16), "k": normal(2, 5, 16, seed=1), "v": normal(2, 5, 16, seed=2)}
 SCALE = {"c": normal()}
 RECURRENCE: list[Node] = [("RNN", "x w r", "y", {"hidden_size": 4})]
 STEPS = {"x": normal(3, 1, 4)}
@@ -118,6 +119,7 @@ CASES = {
         templates="panel",
     ),
     "panel_scores": KernelCase(nodes=ATTENTION, feeds=HEADS, constants=SCALE, templates="panel"),
+    "panel_in_place": KernelCase(nodes=ATTENTION, feeds=ONE_TOKEN, constants=SCALE, templates="panel"),
     "rows": KernelCase(
         nodes=[("MatMul", "x w", "p"), ("Softmax", "p", "y")], feeds=LEFT, constants={"w": RIGHT["w"]}, templates="rows"
     ),

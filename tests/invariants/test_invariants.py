@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from smartmem_rules.api import Clock
 from smartmem_rules.invariants import InvariantError, verify_kernels, verify_plan
 from smartmem_rules.invariants.launches import check_launches
 from smartmem_rules.pipeline import Request, make_plan
+from smartmem_rules.plan import build
 from smartmem_rules.plan.artefact import Argument, Place, Plan, Source
+from smartmem_rules.plan.fusion.equations.program import Program, flatten
 from smartmem_rules.plan.kernel.launch import Beside, Chain, Single, Wave
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Store
 from smartmem_rules.tensor.atoms import Var
@@ -64,6 +67,16 @@ def test_a_read_before_the_write(plan: Plan) -> None:
     plan.enqueues[1], plan.enqueues[2] = plan.enqueues[2], plan.enqueues[1]
     with pytest.raises(InvariantError, match=r"fusion.*'b'.*before it is written"):
         check(plan)
+
+
+def test_what_nothing_computes_is_no_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lossy(*given: Any, **more: Any) -> Program:
+        program = flatten(*given, **more)
+        return replace(program, definitions=[one for one in program.definitions if one.tensor != "a"])
+
+    monkeypatch.setattr(build, "flatten", lossy)
+    with pytest.raises(InvariantError, match=r"fusion.*'a'.*before it is written"):
+        made([("Tanh", "x", "a"), ("Softmax", "a", "y")], x=(6, 8))
 
 
 def test_steps_side_by_side_find_nothing_of_each_other(plan: Plan) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from smartmem_rules.language import cache
 from smartmem_rules.language.parsing.parser import parse_file
+from smartmem_rules.records import dataclass
 
 
 @pytest.fixture
@@ -53,13 +55,19 @@ class Changeable:
     value: int
 
 
+class Place(NamedTuple):
+    line: int
+    column: int = 1
+
+
 def test_records_come_back_whole(kept: Path) -> None:
     shared = Plain(1)
-    value = [Plain(2, shared), shared, Checked(3), Named(value=4), Changeable(5)]
+    value = [Plain(2, shared), shared, Checked(3), Named(value=4), Changeable(5), Place(6), Place(6, 7)]
     cache.write_pickle("records", value)
     found = cache.read_pickle("records")
     assert repr(found) == repr(value)
     assert found[0].inner is found[1]
+    assert isinstance(found[-1], Place)
 
 
 def test_findings_are_kept(kept: Path) -> None:

@@ -154,9 +154,11 @@ LONG = [[0, 0, 9, 9], [1, 2, 5.5, 7.25], [-4, -3, 3, 3], [4, 4, 4, 4], [6, 6, 30
     ("opset", "attributes"),
     [(10, {}), (16, {}), (16, {"coordinate_transformation_mode": "output_half_pixel"})],
 )
-def test_samples_as_many_as_a_region_is_long(opset: int, attributes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("below", [0.0, 5.0])
+def test_samples_as_many_as_a_region_is_long(opset: int, attributes: dict[str, Any], mode: str, below: float) -> None:
     feeds = {
-        "x": numbers(2, 3, 10, 11),
+        "x": numbers(2, 3, 10, 11) - np.float32(below),  # where all are negative, the least weights count
         "rois": np.array(LONG, np.float32) * 4,
         "batches": np.array([0, 1, 0, 1, 1, 0]),
     }
@@ -164,7 +166,7 @@ def test_samples_as_many_as_a_region_is_long(opset: int, attributes: dict[str, A
         helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in feeds.items()
     ]
     node = helper.make_node(
-        "RoiAlign", list(feeds), ["y"], output_height=3, output_width=2, spatial_scale=0.25, **attributes
+        "RoiAlign", list(feeds), ["y"], output_height=3, output_width=2, spatial_scale=0.25, mode=mode, **attributes
     )
     graph = helper.make_graph([node], "one", given, [onnx.ValueInfoProto(name="y")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)

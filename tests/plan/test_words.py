@@ -51,6 +51,14 @@ MANY = [
 ]
 
 
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_integers_become_floats_at_their_places_in_a_word(bits: int, rows: int) -> None:
+    """One zero point for all: several integers of a word take one shift. The last block ends within a word."""
+    weights = symmetric(Weights.drawn(126, 70, 32, 0, 2**bits - 1, seed=bits), bits)
+    agrees(n_bits(weights, rows, bits, zeros=True), weights, rows)
+
+
 @pytest.mark.parametrize(("bits", "block", "rows", "depth", "columns"), [*SOME, *MANY])
 def test_products_of_all_shapes_are_those_of_the_unpacked_weights(
     bits: int, block: int, rows: int, depth: int, columns: int

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from smartmem_rules.emit.c.access import CONVERTED
 from smartmem_rules.emit.c.expressions import Internal, Value
 from smartmem_rules.emit.c.writer import Writer
+from smartmem_rules.emit.contraction.in_place import sums_in_place
 from smartmem_rules.emit.contraction.right_bytes import pack_bytes
 from smartmem_rules.emit.contraction.right_words import RightWords
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, Store
@@ -49,6 +50,8 @@ class Columns:
     epilogue: str = ""
     words: RightWords | None = None
     bytes_zeros: bool = False
+    in_place: str | None = None
+    """C that computes the sums of a tile from the factor where it lies."""
 
     @property
     def columns(self) -> int:
@@ -84,6 +87,10 @@ class Columns:
         if panel.contraction.of_bytes:
             self._set_bytes(b, packed)
             return
+        if packed is None and panel.schedule.in_place:
+            self.in_place = sums_in_place(panel, b, self.n, panel.contraction.k)
+            if self.in_place is not None:
+                return
         if packed is None:
             panel.pack("columns", b, self.n, panel.contraction.k, self.columns)
             self.pointer = f"const float* right = columns + tile * {panel.k_count * self.columns};"
@@ -113,6 +120,7 @@ class Columns:
             block=packed.block,
             depth=panel.right_rows,
             zero=packed.zero if packed.zeros is None else None,
+            ahead=packed.ahead,
         )
         self.space = "__global "
         rows = [("uint", "right", packed.name, words.rows_of_words)]

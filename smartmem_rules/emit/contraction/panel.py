@@ -12,6 +12,7 @@ from smartmem_rules.emit.c.partial_sums import product_block
 from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.reduction_cse import share_terms
 from smartmem_rules.emit.contraction.columns import Columns
+from smartmem_rules.emit.contraction.in_place import scores_in_place
 from smartmem_rules.emit.contraction.right_words import RightWords
 from smartmem_rules.emit.contraction.window_rows import WindowRows, Windows
 from smartmem_rules.plan.artefact import Source
@@ -248,9 +249,12 @@ class Panel:
         """Compute the block's rows of the inner contraction into scratch memory."""
         columns = SCORE_VECTORS * self.lanes
         tiles = self._padded_columns(scores) // columns
-        self.pack("inner_columns", scores.b, scores.n, scores.k, columns)
         direct = self._direct_rows(scores.a, scores.k)
         space, pointer = direct if direct is not None else self._staged_rows("inner_panel", scores.a, scores.k, ())
+        padded = self._padded_columns(scores)
+        if self.schedule.in_place and scores_in_place(self, scores.b, scores.n, scores.k, (space, pointer), padded):
+            return
+        self.pack("inner_columns", scores.b, scores.n, scores.k, columns)
         k_count = math.prod(v.extent for v in scores.k)
         pointer_text = f"const float* right = inner_columns + tile * {k_count * columns};"
         self.inner_rows(tiles, columns, k_count, (space, pointer), ("", pointer_text))

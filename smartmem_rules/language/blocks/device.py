@@ -217,6 +217,7 @@ class Caches:
     cache_line: int = whole("bytes of a line, in all caches", 64)
     line_use: float = real("the part of a line that a register tile uses before the line leaves the texture cache", 0.5)
     texture_l1: tuple[int, ...] = wholes("bytes and ways of a texture unit's cache", (), 2, 2)
+    l1: tuple[int, ...] = wholes("bytes and ways of a core's first cache", (), 2, 2)
     l2: tuple[int, ...] = wholes("bytes and ways of the cache that all share", (), 2, 2)
     texture_block: tuple[int, ...] = wholes("bytes and rows of the blocks in which images lie", (), 2, 2)
 

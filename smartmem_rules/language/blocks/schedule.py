@@ -67,6 +67,7 @@ class RegisterTiles(Schedule):
         lanes: floats of a vector register of the device.
         register_count: its vector registers.
         width: elements of a vector outside of the register tiles.
+        first_cache: bytes and ways of a core's first cache; empty where they are not known.
     """
 
     rows: tuple[int, ...] = wholes("rows of the register tile to choose from")
@@ -76,6 +77,9 @@ class RegisterTiles(Schedule):
     step_overhead: float = real("what a step of the reduction costs besides, in products of a vector", 0.0)
     product_latency: float = real("from one product to the next of the same sum, in products of a vector", 0.0)
     load_cost: float = real("what loading a vector or repeating an element costs, in products of a vector", 0.0)
+    line_cost: float = real(
+        "a line of a row that other rows drive out of the first cache, in products of a vector", 0.0
+    )
     tile_overhead: float = real("what a register tile costs besides, for each vector of its sums; the same unit", 0.0)
     item_overhead: float = real("what a work-item costs besides, in products of a vector", 0.0)
     request_steps: int = whole("most steps of the reduction for one prefetch of the next tile of weights; 0: none", 0)
@@ -84,6 +88,7 @@ class RegisterTiles(Schedule):
     lanes: int = 8
     register_count: int = 16
     width: int = 8
+    first_cache: tuple[int, ...] = ()
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -101,6 +106,7 @@ class Panel(RegisterTiles):
     """Rows staged in cache, packed columns, register tiles (CPU)."""
 
     row_vectors: int = whole("vectors of columns for a single row, and for ranges from one row on; 0: as for others", 0)
+    in_place_rows: int = whole("rows of a batch up to which factors that are no constants are read where they lie", 0)
     staging_share: int = whole("columns are split, and rows staged again, while staging is one part in so many", 20)
     staged_operations: float = real("operations on staged rows in the time of a product of a vector", 5.0)
     panel_bytes: int = whole("bytes of staged rows")
@@ -116,6 +122,7 @@ class FewBitWeights(Schedule):
 
     bits: tuple[int, ...] = wholes("bits of an integer in a word of 32, the fewest first")
     elements: int = whole("weights below which a factor is unpacked when the plan is made", 1)
+    ahead: int = whole("bytes by which a register tile of one row requests weights before it reads them", 0)
 
 
 @dataclass(frozen=True, kw_only=True)

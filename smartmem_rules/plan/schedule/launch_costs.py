@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Panel
@@ -20,6 +21,7 @@ class LaunchCosts:
 
     schedule: Panel
     device: Device
+    _rows: dict[tuple[int, int], float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def together(self, sizes: Sequence[Resources], block: int, whole: bool) -> float:
         """Nanoseconds of a launch of kernels one after the other.
@@ -30,13 +32,21 @@ class LaunchCosts:
         """
         return Steps(self, whole, sizes).time(block)
 
-    def demand(self, sizes: Resources, block: int, rows: float, items: int) -> float:
+    def demand(self, sizes: Resources, block: int, items: int) -> float:
         """Nanoseconds of one of the work-items with so many rows, filtered where that is how such blocks run."""
         filtered = next((found for found in sizes.filters if block in found.blocks), None)
         if filtered is not None:
             return self._filtered(filtered, block, items)
+        rows = self._as_at_peak(block, sizes.row_bytes)
         operations = sizes.operations / (sizes.batch_count * sizes.m_count) * rows
         return self.device.compute.unit_time(operations) + sizes.right_bytes / self.device.memory.of_unit
+
+    def _as_at_peak(self, block: int, row_bytes: int) -> float:
+        """How many rows of the best register block, with which the peak was measured, take as long."""
+        found = self._rows.get((block, row_bytes))
+        if found is None:
+            found = self._rows[block, row_bytes] = rows_as_at_peak(self.schedule, block, row_bytes)
+        return found
 
     def alone(self, sizes: Resources) -> float:
         """Nanoseconds of a kernel by itself, its work balanced over the device; filtered where that is how it runs."""
@@ -72,13 +82,11 @@ class _Block:
 
     Attributes:
         items: work-items with so many rows.
-        rows: as many of the best register block's rows take as long.
         taken: whether the steps can all run with so many rows; the time is only summed where they can.
         time: nanoseconds of a work-item.
     """
 
     items: int
-    rows: float
     count: int = 0
     taken: bool = True
     time: float = 0.0
@@ -143,7 +151,7 @@ class Steps:
             item = compute.unit_time(work) + right / costs.device.memory.of_unit
             return compute.launch + costs.rounds(self.sizes[0].batch_count) * item
         here = self._block(block)
-        time = here.time if another is None else here.time + costs.demand(another, block, here.rows, here.items)
+        time = here.time if another is None else here.time + costs.demand(another, block, here.items)
         return compute.launch + costs.rounds(here.items) * time
 
     def _block(self, block: int) -> _Block:
@@ -152,11 +160,10 @@ class Steps:
         if here is None:
             first = self.sizes[0]
             items = first.batch_count * -(-first.m_count // block)
-            # the peak was measured with the best register block
-            here = self._blocks[block] = _Block(items=items, rows=rows_as_at_peak(self.costs.schedule, block))
+            here = self._blocks[block] = _Block(items=items)
         for sizes in self.sizes[here.count :]:
             here.taken = here.taken and sizes.takes(block)
             if here.taken:
-                here.time += self.costs.demand(sizes, block, here.rows, here.items)
+                here.time += self.costs.demand(sizes, block, here.items)
         here.count = len(self.sizes)
         return here

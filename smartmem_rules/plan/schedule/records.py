@@ -92,6 +92,7 @@ class PanelSchedule(KernelSchedule):
         ahead_lines: lines of a prefetch.
         window_rows: neighbouring rows whose windows are computed together.
         packed: the right factors that were packed before, None for one that the kernel packs.
+        in_place: whether the rows of a batch read such a factor where it lies, if that can be.
     """
 
     rows: int
@@ -103,6 +104,7 @@ class PanelSchedule(KernelSchedule):
     ahead_lines: int
     window_rows: int
     packed: tuple[PackedPanel | None, ...]
+    in_place: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

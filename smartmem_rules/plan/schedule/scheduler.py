@@ -82,6 +82,7 @@ def _on_device(s: Schedule, device: Device) -> Schedule:
         lanes=compute.lanes,
         register_count=compute.register_count,
         width=min(compute.vector_width, compute.lanes),
+        first_cache=device.caches.l1,
     )
 
 
@@ -256,6 +257,7 @@ class Scheduler:
             ahead_lines=ahead_lines,
             window_rows=form.schedule.window_rows,
             packed=tuple(packed),
+            in_place=problem.in_place,
         )
         return _reading_packed(replace(kernel, schedule=schedule), packed)
 

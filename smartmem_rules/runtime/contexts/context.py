@@ -21,12 +21,13 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.contexts.given_up import complain, copied, noted_outputs, with_notes
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
+from smartmem_rules.runtime.contexts.numbers import set_number
 from smartmem_rules.runtime.contexts.pinned import PinnedArrays, pinned_array
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.feeds import Array, shape_at
 from smartmem_rules.runtime.plan_file import SLACK
 from smartmem_rules.runtime.programs.compiling import Programs
-from smartmem_rules.tensor.extents import at
+from smartmem_rules.tensor.extents import at, is_symbolic
 from smartmem_rules.tensor.primitives import storage_dtype
 
 
@@ -78,7 +79,9 @@ class Launch:
         """The launch for extents of the dimensions, which become the kernel's last arguments."""
         count = len(self.source.arguments)
         for place, name in enumerate(self.source.dimensions):
-            self.kernel.set_arg(count + place, np.int32(values[name]))
+            set_number(self.kernel, count + place, values[name])
+        if not any(map(is_symbolic, self.source.global_size)):
+            return self
         size = tuple(int(at(extent, values)) for extent in self.source.global_size)
         return replace(self, global_size=size)
 
@@ -116,6 +119,8 @@ class ExecutionContext:
         self._noted = noted_outputs(built.plan)
         self._copies: dict[str, Array] = {}
         self._values: dict[str, int] = {}
+        self._staging: dict[str, Array] = {}  # int64 and half outputs are converted into these on every run
+        self._feeding: dict[str, Array] = {}
         self.set_extents({}, anew=True)
 
     def run(self, arrays: Mapping[str, Array], values: dict[str, int]) -> dict[str, Array]:
@@ -141,12 +146,10 @@ class ExecutionContext:
             return  # the first inputs will tell
         self._values = values
         self.launches = [launch for launch in (made.at(values) for made in self._made) if all(launch.global_size)]
-        # int64 and half outputs are converted into these on every run
-        self._staging = {name: self._host_array(name) for name in self.plan.outputs if name not in self._outside}
+        self._staging = self._host_arrays(self.plan.outputs, self._staging)
         # a device with memory of its own copies at full speed, and beside the host's work, from pinned memory only
-        fed = [name for name in self.plan.inputs if name not in self._outside]
-        fed = [name for name in fed if name in self._shared or not self.device.host_memory]
-        self._feeding = {name: self._host_array(name) for name in fed}
+        fed = [name for name in self.plan.inputs if name in self._shared or not self.device.host_memory]
+        self._feeding = self._host_arrays(fed, self._feeding)
 
     def bind(self, memory: Mapping[str, Any]) -> None:
         """Give tensors that lie outside of the plan's own memory theirs, for the runs that follow.
@@ -243,6 +246,14 @@ class ExecutionContext:
 
     def _host_dtype(self, name: str) -> np.dtype[Any]:
         return buffer_dtype(self.plan.tensors[name].storage)
+
+    def _host_arrays(self, names: Sequence[str], before: Mapping[str, Array]) -> dict[str, Array]:
+        """Memory of the host for tensors of the plan's own memory; what there is stays where no extent is open."""
+        types = {name: self.plan.tensors[name].type for name in names if name not in self._outside}
+        return {
+            name: before[name] if name in before and not any(map(is_symbolic, type_.shape)) else self._host_array(name)
+            for name, type_ in types.items()
+        }
 
     def _host_array(self, name: str) -> Array:
         """Memory of the host for a tensor, pinned where the device has memory of its own."""

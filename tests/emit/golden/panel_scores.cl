@@ -26,17 +26,17 @@ __kernel void smr_kernel(
         }
     }
     float inner_columns[128];
-    for (int i4 = 0; i4 < 12; ++i4) {
-        for (int i5 = 0; i5 < 1; ++i5) {
-            const float8 t2 = *(__global const float8*)(p2 + (i0 * 96 + i4 * 8));
-            inner_columns[i4] = t2.s0;
-            inner_columns[(i4 + 16)] = t2.s1;
-            inner_columns[(i4 + 32)] = t2.s2;
-            inner_columns[(i4 + 48)] = t2.s3;
-            inner_columns[(i4 + 64)] = t2.s4;
-            inner_columns[(i4 + 80)] = t2.s5;
-            inner_columns[(i4 + 96)] = t2.s6;
-            inner_columns[(i4 + 112)] = t2.s7;
+    for (int i5 = 0; i5 < 12; ++i5) {
+        for (int i6 = 0; i6 < 1; ++i6) {
+            const float8 t2 = *(__global const float8*)(p2 + (i0 * 96 + i5 * 8));
+            inner_columns[i5] = t2.s0;
+            inner_columns[(i5 + 16)] = t2.s1;
+            inner_columns[(i5 + 32)] = t2.s2;
+            inner_columns[(i5 + 48)] = t2.s3;
+            inner_columns[(i5 + 64)] = t2.s4;
+            inner_columns[(i5 + 80)] = t2.s5;
+            inner_columns[(i5 + 96)] = t2.s6;
+            inner_columns[(i5 + 112)] = t2.s7;
         }
     }
     for (int k = 0; k < 8; ++k) for (int n = 0; n < 4; ++n) inner_columns[12 + k * 16 + n] = 0.0f;

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from smartmem_rules.plan.kernel.model import Contraction, Kernel, Layout, Stored
 from smartmem_rules.plan.kernel.packing import holds, pack
 from smartmem_rules.plan.kernel.storage import HALVES, buffer_dtype
 from smartmem_rules.plan.kernel.words import packed_words
+from smartmem_rules.plan.schedule.contraction.beside import Beside
 from smartmem_rules.plan.schedule.contraction.few_bits import FewBits, few_bits
 from smartmem_rules.plan.schedule.contraction.sizing import count
 from smartmem_rules.plan.schedule.contraction.winograd import transformed_weights
@@ -54,6 +56,7 @@ class PackedWords(PackedPanel):
         bits: of an integer.
         block: steps of the reduction that share a scale.
         scales, zeros: the tensors that hold them; no zeros where all of them are `zero`.
+        ahead: bytes by which words are requested before a tile of one row reads them.
     """
 
     bits: int
@@ -61,6 +64,7 @@ class PackedWords(PackedPanel):
     scales: str
     zeros: str | None
     zero: int
+    ahead: int = 0
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -107,6 +111,16 @@ class Packer:
         self._names: dict[tuple[object, ...], str] = {}
         self._words: dict[tuple[object, ...], PackedWords | None] = {}
         self._bytes: dict[tuple[object, ...], PackedBytes] = {}
+        self._beside: Beside | None = None
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """In this block large factors are packed by a thread beside the planner's; behind it all of them are there."""
+        with Beside() as self._beside:
+            try:
+                yield
+            finally:
+                self._beside = None
 
     def panel(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
         """The constant factor as tiles of columns, the reduction running inside a tile."""
@@ -115,12 +129,19 @@ class Packer:
         key = ("panel", _canonical(factor, (*batch, *c.k, n)), columns)
         name = self._names.get(key)
         if name is None:
-            values = self._values(factor, (*batch, *c.k, n)).astype(np.float32, copy=False)
-            values = values.reshape(count(batch), count(c.k), n.extent)
-            if n.extent < tiles * columns:
-                values = np.pad(values, ((0, 0), (0, 0), (0, tiles * columns - n.extent)))
-            rows = values.reshape(*values.shape[:2], tiles, columns).transpose(0, 2, 1, 3)
-            name = self._keep(factor, key, rows)
+            values = self._values(factor, (*batch, *c.k, n))
+
+            def rows() -> np.ndarray:
+                every = values.astype(np.float32, copy=False).reshape(count(batch), count(c.k), n.extent)
+                if n.extent < tiles * columns:
+                    every = np.pad(every, ((0, 0), (0, 0), (0, tiles * columns - n.extent)))
+                return every.reshape(*every.shape[:2], tiles, columns).transpose(0, 2, 1, 3)
+
+            if self._beside is not None and self.storage == "float32":  # which holds all values
+                made = self._beside.made(count((*batch, *c.k)) * tiles * columns, rows)
+                name = self._keep(factor, key, made, placed=True)
+            else:
+                name = self._keep(factor, key, rows())
         return PackedPanel(name, batch)
 
     def words(self, n: Var, factor: Expr, c: Contraction, columns: int, s: FewBitWeights) -> PackedWords | None:
@@ -133,7 +154,7 @@ class Packer:
         if key not in self._words:
             self._words[key] = self._in_words(factor, found, (*batch, *c.k, n), columns, s.bits)
         made = self._words[key]
-        return made and replace(made, batch=batch)
+        return made and replace(made, batch=batch, ahead=s.ahead)
 
     def bytes(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedBytes:
         """The constant factor of a product of bytes in the same tiles."""

@@ -17,8 +17,10 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
     register_rows,
     register_step,
     requests_ahead,
+    row_bytes,
 )
 from smartmem_rules.records import dataclass
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.ranges import largest
 
 
@@ -54,7 +56,11 @@ class PanelProblem:
         self.m, self.k, self.batch = most(c.m), steps(c), most(c.batch)
         self.extents = [largest(c.n.extent), *(largest(part.n.extent) for part in kernel.parts)]
         self.given = block_rows
+        self.row_bytes = row_bytes(c)
         several = self.m * self.batch > s.smallest_block
+        few = not is_symbolic(count(c.m)) and self.m <= s.in_place_rows
+        plain = not constant and not c.of_bytes and not kernel.parts and not kernel.stages
+        self.in_place = few and plain
         self.costly = several and _staging(c) * s.staging_share > 2 * self.k * sum(self.extents)
 
     def tiles(self, columns: int) -> list[int]:
@@ -71,14 +77,16 @@ class PanelProblem:
     def default(self) -> PanelSizes | None:
         """The sizes that the schedule block leads to; None where the template cannot realise the contraction."""
         s = self.s
-        columns = panel_columns(self.kernel, s, self.given)
+        columns = self._columns()
         if not self.most_rows(1, columns):
             return None
         choices = [r for r in s.rows if r * columns <= s.most_sums and r <= self.m] or [min(s.rows)]
         if self.given is None:
-            rows = min(choices, key=lambda r: (-(-self.m // r) * register_step(s, r, columns), -r))
+            rows = min(choices, key=lambda r: (-(-self.m // r) * register_step(s, r, columns, self.row_bytes), -r))
+            if self.in_place:
+                rows = max(choices)
         else:
-            rows = register_rows(s, min(self.given, self.m), columns)[0]
+            rows = register_rows(s, min(self.given, self.m), columns, self.row_bytes)[0]
         block_rows = self.given or self._block_rows(rows, self.most_rows(rows, columns))
         total = sum(self.tiles(columns))
         tiles = total
@@ -88,6 +96,13 @@ class PanelProblem:
         return self._fewer_stagings(
             PanelSizes(rows=rows, columns=columns, block_rows=block_rows, tiles_per_block=tiles), total
         )
+
+    def _columns(self) -> int:
+        """Of a register tile: all of a factor that is read where it lies, so that each of its rows is read once."""
+        extent, s = self.c.n.extent, self.s
+        if self.in_place and not is_symbolic(extent) and extent % s.lanes == 0 and extent <= s.most_sums:
+            return int(extent)
+        return panel_columns(self.kernel, s, self.given)
 
     def _fewer_stagings(self, sizes: PanelSizes, total: int) -> PanelSizes:
         """Work-items that share rows stage them once each: fewer of them where that costs more than balance gains."""
@@ -161,7 +176,7 @@ class PanelProblem:
         """
         s, vectors = self.s, sizes.columns / self.s.lanes
         blocks = -(-sizes.block_rows // sizes.rows)
-        step = register_step(s, sizes.rows, sizes.columns)
+        step = register_step(s, sizes.rows, sizes.columns, self.row_bytes)
         item = blocks * sizes.tiles_per_block * (self.k * step + s.tile_overhead * sizes.rows * vectors)
         item += sizes.block_rows * _staging(self.c) / s.staged_operations + s.item_overhead
         if not self.constant:

@@ -43,6 +43,7 @@ class Resources:
         most: rows for which a work-item has scratch memory.
         constant: whether all right factors were packed before.
         right_bytes: bytes of the right factors of one batch.
+        row_bytes: from one row of the left factor to the next; 0 where there is none.
         operations: scalar operations of the whole kernel.
         filters: other ways to compute it, for certain blocks of rows.
     """
@@ -53,6 +54,7 @@ class Resources:
     constant: bool
     right_bytes: int
     operations: int
+    row_bytes: int = 0
     filters: tuple[Filter, ...] = ()
 
     def takes(self, block: int) -> bool:
@@ -105,33 +107,68 @@ def resources_of(
         return None
     right = 4 * steps(c) * sum(largest(n.extent) for n, _ in factors)
     return Resources(
-        batch=c.batch, m=c.m, most=rows, constant=constant, right_bytes=right, operations=kernel.operations
+        batch=c.batch,
+        m=c.m,
+        most=rows,
+        constant=constant,
+        right_bytes=right,
+        operations=kernel.operations,
+        row_bytes=row_bytes(c),
     )
 
 
-def register_step(s: RegisterTiles, rows: int, columns: int) -> float:
+def row_bytes(c: Contraction) -> int:
+    """Bytes from one row of the left factor to the next: those of a row, as it is staged and mostly lies in memory."""
+    return 4 * steps(c)
+
+
+def register_step(s: RegisterTiles, rows: int, columns: int, row_bytes: int = 0) -> float:
     """The time of a step of the reduction for a register block, in products of a vector.
 
-    Sums wait for the products before them, products for their turn, and all for the loads of both factors.
+    Sums wait for the products before them, products for their turn, and all for the loads of both factors. Where the
+    rows drive each other out of the first cache, lines of rows come from the next one.
+
+    Args:
+        row_bytes: from one row of the left factor to the next; 0 where they need not be looked at.
     """
     vectors = columns / s.lanes
-    return max(s.product_latency, rows * vectors, s.load_cost * (rows + vectors)) + s.step_overhead
+    step = max(s.product_latency, rows * vectors, s.load_cost * (rows + vectors)) + s.step_overhead
+    return step + s.line_cost * _driven_out(s, rows, row_bytes) / LINE_FLOATS
 
 
-def register_rows(s: RegisterTiles, block: int, columns: int) -> tuple[int, int, float]:
-    """The register block for so many rows, the rows that are left for a smaller one, and the time of a step of all."""
+def _driven_out(s: RegisterTiles, rows: int, row_bytes: int) -> int:
+    """The rows beyond those whose lines the first cache holds at once.
+
+    A set of the cache takes the lines whose addresses differ by multiples of a way's bytes, one line in each way. All
+    rows of 1,024 floats meet in one set at each step.
+    """
+    if not s.first_cache or not row_bytes:
+        return 0
+    size, ways = s.first_cache
+    way = size // ways
+    sets = way // math.gcd(way, row_bytes)
+    return max(0, rows - sets * ways)
+
+
+def register_rows(s: RegisterTiles, block: int, columns: int, row_bytes: int = 0) -> tuple[int, int, float]:
+    """The register block for so many rows, the rows that are left for a smaller one, and the time of a step of all.
+
+    Args:
+        row_bytes: see `register_step`.
+    """
 
     def time(rows: int) -> float:
         full, tail = divmod(block, rows)
-        return full * register_step(s, rows, columns) + (register_step(s, tail, columns) if tail else 0)
+        steps = full * register_step(s, rows, columns, row_bytes)
+        return steps + register_step(s, tail, columns, row_bytes) if tail else steps
 
     rows = min((r for r in _rows(s, columns) if r <= block), key=lambda r: (time(r), -r), default=min(s.rows))
     return rows, block % rows, time(rows)
 
 
-def rows_as_at_peak(s: RegisterTiles, block: int) -> float:
+def rows_as_at_peak(s: RegisterTiles, block: int, row_bytes: int = 0) -> float:
     """How many rows take as long in register blocks of the best size as these do."""
-    return min(register_rows(s, block, c)[2] / c for c in s.columns) / least_step(s)
+    return min(register_rows(s, block, c, row_bytes)[2] / c for c in s.columns) / least_step(s)
 
 
 def least_step(s: RegisterTiles) -> float:
@@ -177,12 +214,13 @@ def panel_columns(kernel: Kernel, s: Panel, block_rows: int | None = None) -> in
     if c is not None and s.row_vectors and smallest(count(c.m)) == 1:
         return s.row_vectors * s.lanes
     extents = [largest(n.extent) for n, _ in right_factors(kernel)]
+    bytes_of_row = 0 if c is None else row_bytes(c)
 
     def time(columns: int) -> float:
         tiles = sum(-(-n // columns) for n in extents)
         if block_rows is not None:
-            return tiles * register_rows(s, block_rows, columns)[2]
-        return tiles * min(register_step(s, r, columns) / r for r in _rows(s, columns))
+            return tiles * register_rows(s, block_rows, columns, bytes_of_row)[2]
+        return tiles * min(register_step(s, r, columns, bytes_of_row) / r for r in _rows(s, columns))
 
     return min(s.columns, key=lambda columns: (round(time(columns), 6), s.columns.index(columns)))
 

@@ -1,0 +1,61 @@
+"""Weights packed by a thread beside the one that plans: copying holds no lock of Python."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+
+import numpy as np
+
+from smartmem_rules.plan.kernel.packing import room
+
+_FROM = 1 << 16
+"""Elements from which on a thread is told: telling it takes time, too."""
+_MOST_BYTES = 1 << 28
+"""Of arrays that wait: what they are made of stays in memory until then."""
+
+
+class Beside:
+    """Fills arrays in the background; behind the block that it opens all of them are filled.
+
+    An error of the thread is raised there.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._filling: deque[tuple[Future[None], int]] = deque()
+        self._bytes = 0
+
+    def __enter__(self) -> Beside:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=error is not None)
+        if error is None:
+            self._wait(0)
+
+    def made(self, elements: int, values: Callable[[], np.ndarray]) -> np.ndarray:
+        """An array of `room` that will hold these values one after the other, of which there are so many."""
+        made = room(elements, np.dtype(np.float32))
+
+        def fill() -> None:
+            found = values()
+            made.reshape(found.shape)[...] = found
+
+        if elements < _FROM:
+            fill()
+            return made
+        self._wait(_MOST_BYTES)
+        self._filling.append((self._pool.submit(fill), made.nbytes))
+        self._bytes += made.nbytes
+        return made
+
+    def _wait(self, most: int) -> None:
+        while self._bytes > most:
+            future, size = self._filling.popleft()
+            future.result()
+            self._bytes -= size
