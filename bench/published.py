@@ -86,7 +86,7 @@ def fate(rule: ast.Rewrite, source: Published, base: RuleBase, seconds: float, s
         if tried[-1][0].verdict in (PROVED, TESTED):
             break
     report, words = next((one for one in tried if one[0].verdict in (PROVED, TESTED)), tried[0])
-    verdict = (report.verdict if report.verdict != TESTED else f"tested ({report.trials})") + words
+    verdict = report.verdict + words
     if report.verdict == FAILED:
         return Fate(rule=rule, verdict="wrong", status="unsound", text=_counterexample(report))
     if report.verdict not in (PROVED, TESTED):
@@ -199,7 +199,7 @@ def main() -> None:
             print(f"{name} {rule.name}: {found.verdict}; {found.status}: {found.text}", flush=True)
         if given.write is not None:
             replace_table(given.write, name, markdown(HEADER, rows(by_source[name], source)))
-    if given.write is not None:
+    if given.write is not None and given.only is None:
         replace_table(given.write, "summary", summary(by_source, sources))
     print(summary(by_source, sources))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from smartmem_rules.language import syntax as ast
@@ -28,6 +29,10 @@ SEARCHES: tuple[tuple[tuple[str, ...], int], ...] = (
     (("Add", "Div"), 3),
 )
 """Operators and sizes that are searched."""
+
+INSTANCES = 4
+"""Instances at which a rule has to follow."""
+MOST_CASES = 200
 
 PRINTED = Path(__file__).with_name("published") / "dnnfusion.smr"
 """The rules that DNNFusion prints."""
@@ -96,16 +101,22 @@ def _source(
 
 
 def follows(rule: ast.Rewrite, base: RuleBase) -> bool:
-    """Whether equality saturation makes both sides of an instance of the rule equal."""
+    """Whether equality saturation makes both sides of some instances of the rule equal, of each of them.
+
+    One instance alone would leave it to chance whether a guard of the rules holds there.
+    """
     search = Search(rule, rule.left, rule.right, Instances(base), 3)
-    for number, case in enumerate(search.cases(200)):
-        if number >= 200:
-            break
-        if case is None or case.right is None or case.left.type.dtype != "float32":
-            continue
-        if min(case.left.type.shape, default=0) > 1:
-            return not underivable([(case.left, case.right)], base)
-    return False
+    found = (
+        (case.left, case.right)
+        for case in islice(search.cases(MOST_CASES), MOST_CASES)
+        if case is not None
+        and case.right is not None
+        and case.left.type.dtype == "float32"
+        and min(case.left.type.shape, default=0) > 1
+    )
+    pairs = list(islice(found, INSTANCES))
+    # one after the other: operands of different instances have the same names
+    return bool(pairs) and not any(underivable([pair], base) for pair in pairs)
 
 
 def operators_of(pattern: ast.Pattern) -> set[str]:

@@ -34,6 +34,7 @@ _REALS = "elements are real numbers; rounding is measured, not judged"
 _TYPES = "the engine refuses a match whose sides differ in type"
 _NEAR = "a number that a guard compares with `near` is meant as it is written, in single precision"
 _SMALL = "ranks up to 6, extents up to 16"
+_SMALL_OR_EMPTY = f"{_SMALL}, and 0 where the result has elements all the same"
 
 
 def judge(
@@ -72,6 +73,8 @@ def _rewrite(
     method = "random instances: " + ", ".join(sorted(outcome.domains)) if outcome.domains else "random instances"
     if outcome.special:
         method += ", special values"
+    if outcome.empty:
+        method += ", empty tensors"
     assumptions = _rewrite_assumptions(rule)
     report = replace(
         _tested(rule, "rewrite", method, assumptions, outcome.trials, outcome.share),
@@ -143,7 +146,7 @@ def _too_few(report: RuleReport, outcome: Outcome) -> RuleReport:
 
 
 def _rewrite_assumptions(rule: ast.Rewrite) -> tuple[str, ...]:
-    found = [_SMALL, _TYPES]
+    found = [_SMALL_OR_EMPTY, _TYPES]
     if "reassociation" in rule.relaxes:
         found.append(_REALS)
     if any(word != "reassociation" for word in rule.relaxes):

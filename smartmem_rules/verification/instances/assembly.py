@@ -15,7 +15,7 @@ from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, r
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 from smartmem_rules.verification.instances.attributes import AttributeDraws
-from smartmem_rules.verification.instances.case import Case, Choices, NoInstance
+from smartmem_rules.verification.instances.case import EMPTY, Case, Choices, NoInstance
 from smartmem_rules.verification.instances.constants import choose_constants, choose_elements
 from smartmem_rules.verification.instances.draws import Extents
 from smartmem_rules.verification.instances.guard_scope import Seen, complete_scope
@@ -36,6 +36,8 @@ from smartmem_rules.verification.semantics.terms import (
     Term,
     apply_operator,
     build_right,
+    is_empty,
+    least_extent,
     reads_inside,
     subterms,
 )
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from smartmem_rules.verification.instances.cases import Search
 
 LOCAL_TRIES = 14
+EMPTY_TRIES = 2
+"""Of instances with a tensor of no elements: there are others from which one can be made."""
 ALIKE = 0.08
 """The share of instances of which all extents are one."""
 
@@ -55,6 +59,8 @@ class Assembly:
         self.search = search
         self.choices = choices
         self.random = search.random
+        self.empties = bool(choices.get(EMPTY))
+        """Whether some tensor is to have no elements; else each has some."""
         self.leaves: dict[str, Leaf] = {}
         self.members: dict[str, tuple[Term, ...]] = {}
         self.values: dict[str, Value] = {}
@@ -81,8 +87,10 @@ class Assembly:
         )
         left = self._term(self.search.left, "0", dtype)
         assert left is not None
-        if left.type.elements == 0 or any(t.type.elements > self.search.most_elements for t in subterms(left)):
-            raise NoInstance("empty or too large")
+        if left.type.elements == 0 or is_empty(left) != self.empties:
+            raise NoInstance("empty")
+        if any(t.type.elements > self.search.most_elements for t in subterms(left)):
+            raise NoInstance("too large")
         self.search.built.add(dtype)
         constants, uniform = choose_constants(self.leaves, self.search.hints, self.choose, self.random)
         given = choose_elements(
@@ -179,7 +187,7 @@ class Assembly:
         outputs = self._outputs(pattern, path, signature.overload)
         before = set(self.choices)
         reason, again = "", False
-        for attempt in range(LOCAL_TRIES):
+        for attempt in range(EMPTY_TRIES if self.empties else LOCAL_TRIES):
             again = again or attempt > LOCAL_TRIES // 2
             if attempt:
                 self._forget(pattern, path, before, again)
@@ -268,6 +276,8 @@ class Assembly:
         term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
         if wanted is not None:
             wanted.check(term.type)
+        if least_extent(term) < (0 if self.empties else 1):
+            raise Unsupported("a tensor has no elements")
         if self.search.strict and not reads_inside(term):
             raise Unsupported("an operand is smaller than what is read of it")
         rest = rest_of(pattern, term.instance.operator, {**term.instance.values, **given})

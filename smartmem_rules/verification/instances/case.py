@@ -21,6 +21,9 @@ NARROW_NUMBERS = (0.5, 1.0, 2.0, 4.0)
 Choices = dict[str, Any]
 """What makes up an instance, by slot: `shape:x`, `name:a`, `given:PATH`, `dtype`, `uniform:x` and the like."""
 
+EMPTY = "empty"
+"""The slot that is true in instances with a tensor of no elements."""
+
 DTYPES = ("float32", "float16", "float64", "int32", "int64", "uint8", "bool", "int8", "bfloat16")
 
 OTHER_DTYPES = ("int16", "uint16", "uint32", "uint64")
@@ -52,6 +55,11 @@ class Case:
     failing: list[ast.Expression] = field(default_factory=list)
     refusal: str | None = None
     slots: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a tensor of the left side has no elements."""
+        return bool(self.choices.get(EMPTY))
 
     @property
     def satisfied(self) -> bool:

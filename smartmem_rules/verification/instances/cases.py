@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from smartmem_rules.language import syntax as ast
@@ -21,8 +22,10 @@ from smartmem_rules.verification.instances.corners import (
 from smartmem_rules.verification.instances.draws import Draws, extents_of
 from smartmem_rules.verification.instances.early_guards import Ways, early_guards
 from smartmem_rules.verification.instances.element_guards import ElementGuards
+from smartmem_rules.verification.instances.emptied import without_elements
 from smartmem_rules.verification.instances.roles import hints_of
 from smartmem_rules.verification.instances.wishes import wishes_of
+from smartmem_rules.verification.semantics.terms import leaves
 
 _DTYPE_WEIGHTS = (60, 5, 5, 12, 4, 4, 10, 3, 2)
 _NAMED_WEIGHT = 60
@@ -31,6 +34,13 @@ _PROBES = 4
 _CORNERS = 4
 _WORDS = 80
 """Instances in all that are drawn for the sake of words."""
+_EMPTY = 14
+_EMPTY_OF_TYPE = 4
+_EMPTY_OF_ONE = 2
+"""Instances with a tensor of no elements: in all, of one element type of the operands, and made of one other."""
+_EMPTY_AT_ONCE = 8
+_EMPTY_ATTEMPTS = 40
+"""How many are tried to be made of one instance, and in all; as many more for each that is found."""
 SIBLINGS = 0.3
 """The share of instances beside which those are tried that count an axis otherwise, or that have one more."""
 MOST_ELEMENTS = 1500
@@ -103,6 +113,11 @@ class Search:
         """Whether the instance was made for the sake of its overloads or words; such come beside all others."""
         self.strict = True
         """Whether instances in which an operator reads outside of an operand count as none."""
+        self.empties = False
+        """Whether instances with a tensor of no elements come beside the others."""
+        self.empty_attempts = 0
+        self.empty_found: Counter[frozenset[str]] = Counter()
+        """How many were found, by the element types of the operands."""
         self.one_sided = False
         """Whether only the left side is wanted; both are then the same."""
 
@@ -120,6 +135,7 @@ class Search:
             hard = self.steps > HARD * max(1, self.statistics.satisfied)
             if found is not None:
                 yield from self._siblings(found)
+                yield from self._without_elements(found)
             if previous is not None and self.random.random() < (0.93 if hard else 0.7):
                 # where new instances are hard to find, most are changed ones
                 start = dict(previous.choices)
@@ -139,7 +155,10 @@ class Search:
                 if self._assemble({"dtype": dtype}) is None and dtype not in self.built:
                     continue
                 for _ in range(2):
-                    yield self._satisfy({"dtype": dtype})
+                    found = self._satisfy({"dtype": dtype})
+                    yield found
+                    if found is not None:
+                        yield from self._without_elements(found)
                 break
 
     def _corners(self) -> Iterator[Case | None]:
@@ -219,6 +238,24 @@ class Search:
                 third = None if again is None else self._assemble(again)
                 if third is not None and third.satisfied and third.right is not None:
                     yield third
+
+    def _without_elements(self, case: Case) -> Iterator[Case]:
+        """Instances of the same choices in which some tensor is empty, and the result is not."""
+        if not self.empties:
+            return
+        types = frozenset(leaf.type.dtype for leaf in leaves(case.left).values())
+        most = min(_EMPTY_OF_ONE, _EMPTY - self.empty_found.total(), _EMPTY_OF_TYPE - self.empty_found[types])
+        before, self.in_corners = self.in_corners, True
+        for choices in without_elements(case, self.random)[:_EMPTY_AT_ONCE] if most > 0 else ():
+            if most == 0 or self.empty_attempts >= _EMPTY_ATTEMPTS * (1 + self.empty_found.total()):
+                break
+            self.empty_attempts += 1
+            other = self._assemble(choices)
+            if other is not None and other.satisfied and other.right is not None:
+                most -= 1
+                self.empty_found[types] += 1
+                yield other
+        self.in_corners = before
 
     def _with_many_numbers(self, choices: Choices) -> Choices:
         """The choices with different elements in every constant of which no guard wants one number."""

@@ -25,6 +25,8 @@ _PARTNER_WEIGHTS = tuple(accumulate((34, 12, 17, 8, 18, 5, 6)))
 _LISTS = ("factors", "small", "offset", "offsets", "margins", "partner", "parts", "one")
 _LIST_WEIGHTS = tuple(accumulate((20, 15, 22, 8, 12, 8, 12, 8)))
 _PART_WEIGHTS = tuple(accumulate((2, 2, 2, 1, 1, 1, 30, 1)))
+_NO_AXES = 0.04
+"""The share of lists of axes that name none: some operators take all of them then, others none."""
 MOST_ELEMENTS = 120
 FAR = 9 * 10**17
 DYADIC = (0.5, 2.0, -1.5, 1.0, 0.25, 3.0, -1.0, 0.75, 4.0, -0.5, 1.25, 0.0)
@@ -294,6 +296,8 @@ class Draws:
         if role.use == PERMUTATION:
             return tuple(self.random.sample(range(rank), rank))
         if role.use == AXES:
+            if self.random.random() < _NO_AXES:
+                return ()
             number = min(rank, self.random.choice((1, 1, 1, 2, 2, 3)))
             single = [a for s in shapes if len(s) == rank for a, n in enumerate(s) if n == 1]
             if single and self.random.random() < 0.3:
@@ -357,14 +361,14 @@ class Draws:
 
     def _table(self, shapes: Sequence[Shape]) -> Value:
         shape = self.extents(self.random.choice((0, 1, 1, 2)))
-        reach = min((n for s in shapes for n in s), default=1)
+        reach = max(1, min((n for s in shapes for n in s), default=1))
         return ConstantTensor(shape, tuple(self.random.randint(-reach, reach - 1) for _ in range(math.prod(shape))))
 
 
 @lru_cache(maxsize=4096)
 def divisors(number: int) -> tuple[int, ...]:
-    """The twelve least divisors."""
-    return tuple([n for n in range(1, number + 1) if number % n == 0][:12])
+    """The twelve least divisors; of 0, which all numbers divide, the first one."""
+    return tuple([n for n in range(1, max(1, number) + 1) if number % n == 0][:12])
 
 
 def hinted(values: Mapping[str, Sequence[int | float | str]], name: str, kind: str | None) -> list[Value]:

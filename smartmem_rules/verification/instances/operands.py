@@ -152,6 +152,8 @@ def given_value(case: Case, leaf: Leaf, domain: Domain) -> Value | None:
     array = case.elements.get(leaf.name)
     if array is None:
         return None
+    if array.size == 0:
+        return tuple(np.broadcast_to(v, shape) for v in domain.constant(_in_dtype(0.0, dtype), dtype))
     numbers = np.unique(array)
     parts = [domain.constant(_in_dtype(float(one), dtype), dtype) for one in numbers]
     places = np.searchsorted(numbers, array)

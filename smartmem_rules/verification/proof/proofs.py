@@ -71,7 +71,8 @@ def _prove_open(rule: ast.Rewrite, instances: Instances, z3: Any, before: Unprov
     except Unprovable as reason:
         return Proof("unknown", reason=f"{before}; {reason}", numbers=before.numbers)
     count, bound = sum(f.instances for f in found), max(f.bound for f in found)
-    return Proof("proved", f"normal forms: all extents and real numbers, {count} cases of ranks up to {bound}")
+    method = f"normal forms: all extents from 1 on and real numbers, {count} cases of ranks up to {bound}"
+    return Proof("proved", method)
 
 
 def _prove_direction(rule: ast.Rewrite, left: ast.Pattern, right: ast.Pattern, instances: Instances, z3: Any) -> None:
@@ -207,4 +208,4 @@ def prove_eliminate(rule: ast.Eliminate, instances: Instances) -> Proof:
         found = prove_views(rule, instances, z3)
     except Unprovable as reason:
         return Proof("unknown", reason=str(reason))
-    return Proof("proved", f"all extents and attributes, {found} views of ranks up to {BOUND}")
+    return Proof("proved", f"all extents from 1 on and attributes, {found} views of ranks up to {BOUND}")

@@ -51,9 +51,14 @@ def evaluate(equations: Sequence[Equation], tensors: Mapping[str, Value], domain
 def _equation(equation: Equation, tensors: Mapping[str, Value], domain: Domain) -> Value:
     _refuse_large(equation, domain)
     if math.prod(equation.type.shape) == 0:
-        return (np.zeros(equation.type.shape),)
+        return _nothing(equation.type.shape, equation.body.dtype, domain)
     values = Points(tensors, domain).element(equation.body, equation.variables)
     return tuple(np.broadcast_to(v, equation.type.shape) for v in values)
+
+
+def _nothing(shape: tuple[int, ...], dtype: str, domain: Domain) -> Value:
+    """A tensor without elements, of the kind that the domain computes in."""
+    return tuple(np.broadcast_to(component, shape) for component in domain.constant(0, dtype))
 
 
 def _scans(scans: Sequence[Equation], known: dict[str, Value], domain: Domain) -> dict[str, Value]:
@@ -129,6 +134,8 @@ class Points:
         extents = tuple(1 if v in self.fixed else v.extent for v in inner)
         if math.prod(extents) > self.domain.largest:
             raise TooLarge(f"{math.prod(extents)} points")
+        if math.prod(extents) == 0:  # the body is computed nowhere, so it may read what is not there
+            return self.domain.reduce(kind, _nothing(extents, body.dtype, self.domain), len(axes), dtype)
         wider = None if inside is None else inside.reshape(inside.shape + (1,) * (len(inner) - inside.ndim))
         values = self.element(body, inner, wider)
         full = tuple(np.broadcast_to(_ranked(v, len(inner)), extents) for v in values)

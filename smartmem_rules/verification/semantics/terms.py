@@ -10,6 +10,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.patterns import is_absent, right_outputs, run_time_arguments
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorName, evaluate, truth
@@ -195,16 +196,29 @@ def apply_operator(
 
 
 def reads_inside(term: Application) -> bool:
-    """Whether no unconditional read leaves its operand and no loop is empty: else the operands do not fit."""
+    """Whether no unconditional read leaves its operand: else the operands do not fit."""
     shapes = {operand_name(i): o.type.shape for i, o in enumerate(term.operands) if o is not None}
-    loops = [v for e in term.instance.equations for n in walk(e.body) if isinstance(n, Reduce) for v in n.variables]
-    loops += [v for e in term.instance.equations for v in e.variables]
-    return all(v.extent > 0 for v in loops) and all(_inside(e.body, shapes) for e in term.instance.equations)
+    return all(_is_never(e.variables) or _inside(e.body, shapes) for e in term.instance.equations)
+
+
+def is_empty(term: Term) -> bool:
+    """Whether a tensor of a term has no elements."""
+    return any(part.type.elements == 0 for part in subterms(term))
+
+
+def least_extent(term: Application) -> int:
+    """The least extent of the loops and results of an operator; negative where its operands do not fit."""
+    loops = [n.variables for e in term.instance.equations for n in walk(e.body) if isinstance(n, Reduce)]
+    return min((v.extent for vs in (*loops, *(e.variables for e in term.instance.equations)) for v in vs), default=1)
+
+
+def _is_never(variables: tuple[Var, ...]) -> bool:
+    return any(v.extent == 0 for v in variables)
 
 
 def _inside(expr: Expr, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-    if isinstance(expr, Select):
-        return True  # the condition keeps the read inside
+    if isinstance(expr, Select) or (isinstance(expr, Reduce) and _is_never(expr.variables)):
+        return True  # the condition keeps the read inside, or nothing is read
     if isinstance(expr, Read) and expr.tensor in shapes:
         for index, extent in zip(expr.indices, shapes[expr.tensor], strict=True):
             low, high = index.interval

@@ -14,6 +14,7 @@ from smartmem_rules.verification.semantics.domains import (
     ORDERED,
     Array,
     Domain,
+    Loose,
     PrimeField,
     Rationals,
     Undefined,
@@ -21,6 +22,10 @@ from smartmem_rules.verification.semantics.domains import (
 )
 from smartmem_rules.verification.semantics.terms import Application, compute, functions_used, leaves, subterms
 from smartmem_rules.verification.trials.outcome import Difference
+
+_ROUNDING = 2.0**-10
+"""How far numbers may be apart by rounding, some operations with halves included; differences may be `SAFETY` times as
+large."""
 
 
 class Comparison:
@@ -41,6 +46,8 @@ class Comparison:
         types = {t.type.dtype for side in (case.left, case.right) for t in subterms(side)}
         if not types & set(FLOATS):
             return [Domain()]
+        if case.is_empty:
+            return [Loose()] if case.left.type.dtype in FLOATS else [Bounded(self.near)]
         used = functions_used(case.left) | functions_used(case.right)
         infinite = any(not np.isfinite(array).all() for array in case.elements.values() if array.dtype.kind == "f")
         if self.near or infinite or _inexact(case):
@@ -108,6 +115,10 @@ class Comparison:
     def wrong(self, left: Value, right: Value, domain: Domain, dtype: str) -> Array:
         """Where two values differ more than their error bounds and what the rule relaxes allow."""
         a, b = left[0], right[0]
+        if isinstance(domain, Loose) and dtype in FLOATS:
+            a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+            slack = _ROUNDING * (_finite(a) + _finite(b) + np.max(_finite(a), initial=0.0))
+            return self.wrong((a, slack), (b, np.zeros(b.shape)), Bounded(self.near), dtype)
         if not isinstance(domain, Bounded):
             return np.asarray(a != b, bool)
         with np.errstate(all="ignore"):
@@ -134,6 +145,11 @@ def with_numbers(case: Case, tensors: Mapping[str, Value], domain: Domain) -> di
         if name not in found and leaf.number is not None:
             found[name] = domain.constant(leaf.number, leaf.type.dtype)
     return found
+
+
+def _finite(values: Array) -> Array:
+    """The magnitudes of numbers, 0 of all else."""
+    return np.where(np.isfinite(values), np.abs(values), 0.0)
 
 
 def _undecided(left: Value, right: Value) -> bool:

@@ -54,6 +54,7 @@ class Outcome:
     satisfied: int = 0
     refused: int = 0
     special: int = 0
+    empty: int = 0
     domains: set[str] = field(default_factory=set)
     rounding: float | None = None
     failure: tuple[Case, Difference] | None = None

@@ -90,11 +90,13 @@ def _test_direction(
     outcome: Outcome,
 ) -> None:
     search = Search(rule, left, right, instances, seed)
+    search.empties = True
     trial = Trial(rule, search)
     wanted = outcome.trials + trials
     for case in search.cases(trials * ATTEMPTS_PER_TRIAL):
         if case is not None:
             outcome.cases += 1
+            outcome.empty += case.is_empty
             before = outcome.trials
             outcome.failure = trial.run(case, outcome)
             wanted += outcome.trials - before if search.in_corners else 0
@@ -235,6 +237,8 @@ class Trial:
         converted = whole and bool(types & set(FLOATS)) and case.left.type.dtype not in FLOATS
         integers = whole and types - {"bool"} != set() and not types & set(FLOATS)
         key = (*sorted(used), case.left.type.dtype, str(converted), str(integers))
+        if case.is_empty and not integers:
+            return Range()
         if key not in self.ranges:
             exact = converted and "reassociation" not in self.comparison.relaxes
             self.ranges[key] = Range(tuple(self.search.hints.literals), used <= SLOW, exact, wraps=integers)
