@@ -9,6 +9,7 @@ import zlib
 import pytest
 from hypothesis import settings
 
+from tests.gpu_texts import compile_without_optimizing
 from tests.json_outputs import hold_against_schemas
 from tests.required_packages import pytest_make_collect_report, pytest_runtest_makereport
 
@@ -36,9 +37,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the markers."""
+    """Name the markers, and compile what is not for processors in little time."""
     config.addinivalue_line("markers", "sampled(share): one case in `share` runs, one at least; all with --all")
     config.addinivalue_line("markers", "exhaustive: takes minutes; runs with --all, or when it is asked for by name")
+    if not config.getoption("--all"):
+        compile_without_optimizing()
 
 
 def pytest_collection(session: pytest.Session) -> None:
