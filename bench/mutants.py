@@ -13,27 +13,29 @@ import json
 import random
 import time
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
-from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.verification.mutation.mutants import Fate, MutantReport, judge_mutant
-from smartmem_rules.verification.mutation.mutate import mutants_of
+from smartmem_rules.verification.mutation.mutate import Mutant, mutants_of
+
+_work: _Work | None = None
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kept", type=Path, help="the file of what is judged")
     parser.add_argument("--seconds", type=float, default=400.0, help="by the clock, after which no mutant is begun")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--seed", type=int, default=1, help="of all random choices")
     given = parser.parse_args()
     until = time.monotonic() + given.seconds
     base = load_rules()
     seen: Counter[tuple[str, str]] = Counter()
     known = _known(given.kept)
-    fates = []
     given.kept.parent.mkdir(parents=True, exist_ok=True)
-    left = 0
     mutants = []
     for mutant in mutants_of(base):
         seen[mutant.name, mutant.change] += 1
@@ -41,18 +43,40 @@ def main() -> None:
     random.Random(given.seed).shuffle(mutants)  # so that those of any beginning are a fair sample
     # weakened guards last: most say only where a rule pays, and all instances are tried before that is known
     mutants.sort(key=lambda one: one[0].targeted is not None)
-    with given.kept.open("a", encoding="utf-8") as file:
-        for mutant, key in mutants:
-            fate = known.get(key)
-            if fate is None and time.monotonic() < until:
-                fate = judge_mutant(mutant, base, given.seed)
-                file.write(json.dumps({"number": key[-1], **asdict(fate)}) + "\n")
+    waiting = [(mutant, key) for mutant, key in mutants if key not in known]
+    fates = [known[key] for _, key in mutants if key in known]
+    work = _Work(mutants=[mutant for mutant, _ in waiting], base=base, seed=given.seed, until=until)
+    pool = get_context("fork").Pool(given.jobs, initializer=_start, initargs=(work,))
+    with given.kept.open("a", encoding="utf-8") as file, pool:
+        for number, fate in pool.imap_unordered(_judged, range(len(waiting))):
+            if fate is not None:
+                file.write(json.dumps({"number": waiting[number][1][-1], **asdict(fate)}) + "\n")
                 file.flush()
-            if fate is None:
-                left += 1
-            else:
                 fates.append(fate)
+    left = len(mutants) - len(fates)
     _show(MutantReport(fates, sum(one.seconds for one in fates)), left)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """What all processes know; `until` is by the monotonic clock."""
+
+    mutants: list[Mutant]
+    base: RuleBase
+    seed: int
+    until: float
+
+
+def _start(work: _Work) -> None:
+    global _work
+    _work = work
+
+
+def _judged(number: int) -> tuple[int, Fate | None]:
+    """What became of one of the mutants, if there is time left."""
+    assert _work is not None
+    in_time = time.monotonic() < _work.until
+    return number, judge_mutant(_work.mutants[number], _work.base, _work.seed) if in_time else None
 
 
 def _known(path: Path) -> dict[tuple[str, str, int], Fate]:
