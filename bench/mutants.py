@@ -9,6 +9,7 @@ python bench/mutants.py build/mutants.jsonl --seconds 0        # what is there
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import time
@@ -46,6 +47,7 @@ def main() -> None:
     waiting = [(mutant, key) for mutant, key in mutants if key not in known]
     fates = [known[key] for _, key in mutants if key in known]
     work = _Work(mutants=[mutant for mutant, _ in waiting], base=base, seed=given.seed, until=until)
+    gc.collect()  # an e-graph that nothing holds any more needs threads to end, which forked workers do not have
     pool = get_context("fork").Pool(given.jobs, initializer=_start, initargs=(work,))
     with given.kept.open("a", encoding="utf-8") as file, pool:
         for number, fate in pool.imap_unordered(_judged, range(len(waiting))):
