@@ -240,10 +240,10 @@ class ControlFlow:
         declared = body.output[1 + len(states) :]
         for output, result, value in zip(outputs, results[len(states) :], declared, strict=True):
             if output:
+                shape = self.bodies.shape(result)
                 dims = value.type.tensor_type.shape.dim
-                says = value.type.tensor_type.HasField("shape") and all(d.HasField("dim_value") for d in dims)
-                # what a step would give may be known by its bound only
-                shape = tuple(d.dim_value for d in dims) if says else self.bodies.shape(result)
+                if value.type.tensor_type.HasField("shape") and all(d.HasField("dim_value") for d in dims):
+                    shape = tuple(d.dim_value for d in dims)  # a step's may be known by its bound only
                 self.bodies.values[output] = np.zeros(
                     (0, *shape), storage_dtype(self.bodies.values.types[result].dtype)
                 )

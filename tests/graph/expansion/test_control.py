@@ -275,6 +275,16 @@ def test_a_loop_of_no_steps_around_one_that_counts_its_own_is_of_the_declared_sh
     assert steps.shape == (0, 1, 2)
 
 
+def test_a_loop_of_no_steps_with_an_unknown_operator_inside_is_refused(rules: RuleBase) -> None:
+    text = (
+        (HEAD + NEVER_COUNTED)
+        .replace('["" : 17]', '["" : 17, "my.domain" : 1]')
+        .replace("Sin (u)", "my.domain.Sin (u)")
+    )
+    with pytest.raises(GraphError, match=r"my\.domain::Sin"):
+        import_model(onnx.parser.parse_model(text), rules)
+
+
 def test_the_scan_of_opset_8_goes_over_a_batch(rules: RuleBase) -> None:
     generator = np.random.default_rng(0)
     s, x = generator.standard_normal((2, 2), np.float32), generator.standard_normal((2, 3, 2), np.float32)
