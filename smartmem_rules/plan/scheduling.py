@@ -112,7 +112,8 @@ def schedule(
 def _scheduled(planning: Planning, scheduler: Scheduler, owned: bool) -> list[Launch]:
     """The launches with their sizes."""
     program = planning.program
-    uses = LastUses(planning.launches, (program.constants, program.packable)) if owned else None
+    tables = (program.constants, program.packable)
+    uses = LastUses(planning.launches, tables, program.outputs) if owned else None
     found: list[Launch] = []
     with scheduler.packer.beside():
         for place, launch in enumerate(planning.launches):

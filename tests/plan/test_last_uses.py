@@ -52,12 +52,19 @@ def test_the_plan_is_the_same_and_the_weights_are_gone(level: str) -> None:
     assert planning.program.constants.keys() == CONSTANTS.keys()  # nobody's but the copy's are dropped
 
 
+def test_a_weight_that_is_an_output_too_stays() -> None:
+    feeds = {"i": normal(1, 16, 24, 24)}
+    nodes = [("Identity", "k", "shown"), ("Conv", "i shown", "z", {"pads": [1, 1, 1, 1]})]
+    found = smartmem_rules.optimize(model(nodes, feeds, "z shown", {"k": CONSTANTS["k"]})).run(feeds)
+    np.testing.assert_array_equal(found["shown"], CONSTANTS["k"])
+
+
 def test_a_constant_stays_until_its_last_reader() -> None:
     planning = planned("none")
     readers = [place for place, launch in enumerate(planning.launches) if "w" in launch.reads]
     table = dict(planning.program.constants)
     scheduler = planning.scheduler(dict(planning.tensors), None)
-    uses = LastUses(planning.launches, [table])
+    uses = LastUses(planning.launches, [table], [])
     held = []
     for place, launch in enumerate(planning.launches):
         uses.after(place, launch, scheduler.schedule_launch(launch))

@@ -10,19 +10,27 @@ from smartmem_rules.plan.kernel.launch import Launch
 
 
 class LastUses:
-    """Drops each constant after the last launch that reads it, unless a scheduled launch reads it as it is.
+    """Drops each constant after the last launch that reads it, unless it is needed as it is.
+
+    A scheduled launch may read it so, and an output of the model is given so.
 
     Without that a model's weights are in memory twice until the plan is made.
 
     Args:
         launches: in the order in which they are scheduled, each once.
         constants: tables of the values of constants by name, from which the names are taken.
+        outputs: the names of the model's outputs.
     """
 
-    def __init__(self, launches: Sequence[Launch], constants: Iterable[MutableMapping[str, np.ndarray]]) -> None:
+    def __init__(
+        self,
+        launches: Sequence[Launch],
+        constants: Iterable[MutableMapping[str, np.ndarray]],
+        outputs: Iterable[str],
+    ) -> None:
         self._tables = tuple(constants)
         self._last = {name: place for place, launch in enumerate(launches) for name in _reads(launch)}
-        self._unpacked: set[str] = set()
+        self._unpacked = set(outputs)
 
     def after(self, place: int, unsized: Launch, scheduled: Launch) -> None:
         """Drop what only launches up to this one read."""
