@@ -70,8 +70,8 @@ class AttributeDraws:
             if again is not None:
                 given |= {name: again.get(name) for name in names}
             else:
-                kept = self.choose(f"present:{path}", lambda: self._present(names))
-                given |= self.choose(slot, lambda: self._open(names, kept))
+                kept = self.choose(f"present:{path}", lambda: self._present(names, path))
+                given |= self.choose(slot, lambda: self._open(names, kept, path))
         return {name: value for name, value in given.items() if value is not None}
 
     def _mentioned(self, attribute: ast.PatternAttribute, formal: Formal) -> Value:
@@ -86,15 +86,21 @@ class AttributeDraws:
         listed = kind in ("ints", "floats") and not isinstance(expected, tuple) and expected is not None
         return (expected,) if listed else expected
 
-    def _present(self, names: Sequence[str]) -> tuple[str, ...]:
+    def _present(self, names: Sequence[str], path: str) -> tuple[str, ...]:
         """Which of the attributes that a pattern does not mention are there; most of them where a word is looked at."""
         if self.draws.word is not None and self.draws.random.random() < 0.7:
             return tuple(names)
-        return tuple(n for n in names if is_required(self.formals[n]) or self.draws.random.random() < 0.45)
+        aimed = self.draws.aimed
+        return tuple(
+            n for n in names
+            if is_required(self.formals[n]) or (path, n) == aimed or self.draws.random.random() < 0.45
+        )  # fmt: skip
 
-    def _open(self, names: Sequence[str], present: Sequence[str]) -> dict[str, Value]:
+    def _open(self, names: Sequence[str], present: Sequence[str], path: str) -> dict[str, Value]:
         """Attributes that the pattern does not mention: it matches whatever they are."""
-        if self.earlier and self.draws.random.random() < 0.75:
+        aimed = self.draws.aimed
+        alike = 0.75 if aimed is None else 0.0 if aimed[0] == path else 0.3
+        if self.earlier and self.draws.random.random() < alike:
             again = {n: self.earlier[-1].get(n) for n in names}
             return again if self.draws.random.random() < 0.7 else self._turned(again)
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,11 @@ from smartmem_rules.verification.instances.case import DTYPES, OTHER_DTYPES, Cas
 from smartmem_rules.verification.instances.corners import (
     counted_otherwise,
     has_word,
+    is_telling,
+    made_longer,
+    open_attributes,
     overloads_together,
+    sums_narrow,
     with_one_axis_more,
     words_of,
 )
@@ -32,6 +37,15 @@ _NAMED_WEIGHT = 60
 """Of an element type that a guard names."""
 _PROBES = 4
 _CORNERS = 4
+_AIMED = 6
+_AIMED_TRIES = 8
+_MISSED = 2
+"""Instances of an attribute that a pattern leaves open, how often each of them is begun, and how many may fail."""
+_BESIDE = 30
+_LONGER = 3
+"""Instances with longer axes that are tried beside each of them, and how many of these are used."""
+_LONG = 8
+"""Instances whose sums of 8-bit integers have more terms than a byte counts."""
 _WORDS = 80
 """Instances in all that are drawn for the sake of words."""
 _EMPTY = 14
@@ -115,6 +129,8 @@ class Search:
         """Whether instances in which an operator reads outside of an operand count as none."""
         self.empties = False
         """Whether instances with a tensor of no elements come beside the others."""
+        self.narrow: str | None = None
+        """The element type of an instance that sums up integers of 8 bits."""
         self.empty_attempts = 0
         self.empty_found: Counter[frozenset[str]] = Counter()
         """How many were found, by the element types of the operands."""
@@ -182,6 +198,55 @@ class Search:
                     found.append(case)
                 yield case
         self.draws.word = None
+        yield from self._open_attributes()
+        yield from self._long_sums()
+
+    def _open_attributes(self) -> Iterator[Case | None]:
+        """Instances with attributes that the pattern leaves open: repairs give up first what easily makes both sides
+        differ in type, and that is what makes a rule wrong."""
+        for path, formal in open_attributes(self.left, self.instances.base.operators):
+            self.draws.aimed = path, formal.name
+            missed = 0
+            for _ in range(_AIMED):
+                start = self._with_attribute(path, formal)
+                found = None if start is None else self._satisfy(start, {s: start[s] for s in _slots_of(path)})
+                missed = 0 if found is not None else missed + 1
+                yield found
+                if found is not None:
+                    yield from self._longer(found)
+                if start is None or missed > _MISSED:
+                    break
+        self.draws.aimed = None
+
+    def _longer(self, case: Case) -> Iterator[Case]:
+        """Instances beside one whose result has more elements along an axis that has one element there."""
+        found = 0
+        for choices in itertools.islice(made_longer(case, self.random), _BESIDE):
+            other = self._assemble(choices)
+            if other is None or not other.satisfied or other.right is None:
+                continue
+            shape, before = other.left.type.shape, case.left.type.shape
+            if len(shape) == len(before) and any(m > n == 1 for m, n in zip(shape, before, strict=True)):
+                yield other
+                found += 1
+            if found == _LONGER:
+                break
+
+    def _with_attribute(self, path: str, formal: ast.Attribute | ast.Input) -> Choices | None:
+        """The choices of an instance, satisfied or not, in which an operator has an attribute."""
+        for _ in range(_AIMED_TRIES):
+            case = self._assemble({})
+            if case is not None and is_telling(formal, case.choices.get(f"given:{path}", {}).get(formal.name)):
+                return case.choices
+        return None
+
+    def _long_sums(self) -> Iterator[Case | None]:
+        """Instances of which sums have more terms than a byte counts, where such sums have 8 bits."""
+        if self.narrow is not None:
+            self.draws.long = True
+            for _ in range(_LONG):
+                yield self._satisfy({"dtype": self.narrow})
+            self.draws.long = False
 
     def _operands_of(self, found: Sequence[Case]) -> Choices:
         """The operands of one of some instances, for other attributes; nothing where chance finds enough instances."""
@@ -212,6 +277,8 @@ class Search:
                 continue
             if case.satisfied and case.right is not None:
                 self.statistics.satisfied += 1
+                if self.narrow is None and sums_narrow(case):
+                    self.narrow = case.choices["dtype"]
                 return case
             self.steps += 1
             changed = self._assemble({**self._without(case), **kept})
@@ -296,6 +363,10 @@ class Search:
     def build(self, choices: Choices) -> Case | None:
         """The instance of given choices, None where it is none."""
         return self._assemble(choices)
+
+
+def _slots_of(path: str) -> tuple[str, str]:
+    return f"present:{path}", f"given:{path}"
 
 
 def _score(case: Case) -> int:

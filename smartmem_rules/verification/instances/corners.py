@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.patterns import run_time_arguments
 from smartmem_rules.tensor.builtins import Value
+from smartmem_rules.tensor.expr import Reduce, walk
 from smartmem_rules.verification.instances.case import Case, Choices, NoInstance
 from smartmem_rules.verification.instances.roles import Role, operator_roles
 from smartmem_rules.verification.instances.signature import Operators, possible, signatures
@@ -17,6 +18,7 @@ from smartmem_rules.verification.semantics.terms import Application, subterms
 
 MOST_COMBINATIONS = 16
 MOST_RANK = 5
+MOST_NUMBER = 100
 
 
 def overloads_together(left: ast.Pattern, operators: Operators, wishes: Wishes, source: random.Random) -> list[Choices]:
@@ -75,6 +77,56 @@ def _words(attribute: ast.Attribute, roles: Mapping[str, Role]) -> Sequence[str 
     return (0, 1) if attribute.kind == "int" and literals and set(literals) <= {0, 1} else ()
 
 
+def open_attributes(left: ast.Pattern, operators: Operators) -> list[tuple[str, ast.Attribute | ast.Input]]:
+    """The attributes and compile-time operands that an operator of the left side leaves open, with its path.
+
+    Not those of an operator with a name for the rest of its attributes, which says what they are; nor words, for which
+    there are instances anyway.
+    """
+    found: list[tuple[str, ast.Attribute | ast.Input]] = []
+    stack = [("0", left)]
+    while stack:
+        path, pattern = stack.pop()
+        if not isinstance(pattern, ast.PatternOperator):
+            continue
+        stack.extend((f"{path}.{n}", one) for n, one in enumerate(run_time_arguments(pattern)))
+        named = {a.name for a in pattern.attributes}
+        for overload in operators.get(pattern.operator, ())[:1] if pattern.bundle is None else ():
+            formals = [*overload.attributes, *(i for i in overload.inputs if i.constant is not None)]
+            found += [(path, formal) for formal in formals if formal.name not in named and _is_numeric(formal)]
+    return found
+
+
+def _is_numeric(formal: ast.Attribute | ast.Input) -> bool:
+    kind = formal.kind if isinstance(formal, ast.Attribute) else formal.constant
+    return kind in ("int", "ints", "float", "floats")
+
+
+def is_telling(formal: ast.Attribute | ast.Input, value: Value) -> bool:
+    """Whether an attribute is there and not what it is where it is absent."""
+    if isinstance(value, tuple):
+        return len(value) > 0 and set(value) not in ({0}, {1}, {0.0}, {1.0})
+    default = formal.default
+    return value is not None and not (isinstance(default, ast.Number) and default.value == value)
+
+
+NARROW = frozenset(["int8", "uint8"])
+
+
+def sums_narrow(case: Case) -> bool:
+    """Whether an instance sums up or multiplies integers of 8 bits: it takes many elements for that to wrap."""
+    applied = [t for side in (case.left, case.right) if side is not None for t in subterms(side)]
+    return any(
+        isinstance(term, Application)
+        and any(
+            isinstance(node, Reduce) and node.kind in ("sum", "prod") and node.dtype in NARROW
+            for equation in term.instance.equations
+            for node in walk(equation.body)
+        )
+        for term in applied
+    )
+
+
 def has_word(case: Case, word: tuple[str, str | int]) -> bool:
     """Whether an attribute of an operator of the left side is a word."""
     name, value = word
@@ -102,6 +154,35 @@ def with_one_axis_more(case: Case, source: random.Random) -> Choices | None:
         return None
     slot = source.choice(slots)
     return {**case.choices, slot: (source.choice((2, 2, 3, 1)), *case.choices[slot])}
+
+
+def made_longer(case: Case, source: random.Random) -> Iterator[Choices]:
+    """The choices of a case with longer axes: sides are often alike where there is one element along an axis.
+
+    Extents, and with them numbers of lists, are made two or three times as large: all of them, or those of one axis;
+    then one number alone.
+    """
+    lists = {
+        slot: value
+        for slot, value in case.choices.items()
+        if slot.startswith(("name:", "shape:")) and isinstance(value, tuple) and all(type(n) is int for n in value)
+    }
+    axes = max((len(value) for slot, value in lists.items() if slot.startswith("shape:")), default=0)
+    for factor, axis in itertools.product((3, 2), (None, *range(axes))):
+        yield {
+            **case.choices,
+            **{
+                slot: tuple(
+                    n * factor if axis in (None, place) and abs(n) < MOST_NUMBER else n for place, n in enumerate(value)
+                )
+                for slot, value in lists.items()
+            },
+        }
+    single = [(slot, place, by) for slot, value in lists.items() for place in range(len(value)) for by in (1, -1)]
+    source.shuffle(single)
+    for slot, place, by in single:
+        value = lists[slot]
+        yield {**case.choices, slot: (*value[:place], value[place] + by, *value[place + 1 :])}
 
 
 def _axis(value: Value) -> int | None:

@@ -135,10 +135,18 @@ class Draws:
     word: tuple[str, str | int] | None = None
     """An attribute and the word or number that it is wherever it is drawn."""
 
+    aimed: tuple[str, str] | None = None
+    """The path of an operator and an attribute that the pattern leaves open, which is there while this is set."""
+
+    long: bool = False
+    """Whether shapes have an axis of more elements than a byte counts."""
+
     def extent(self, near: Sequence[int] = ()) -> int:
         """An extent; some equal one that is there."""
         if self.alike:
             return self.alike
+        if self.long and self.random.random() < 0.3:
+            return self.random.choice(LONG)
         if self.named and self.random.random() < 0.3:
             return self.random.choice(self.named)
         if near and self.random.random() < 0.55:
@@ -149,7 +157,10 @@ class Draws:
         """A list of extents of a bounded product; equal ones hide no axis that is mistaken for another."""
         if self.alike:
             return (self.alike,) * rank
-        if 0 < rank < 3 and self.random.random() < 0.03:
+        if self.long and rank > 2:
+            axis = self.random.randrange(rank)
+            return tuple(self.random.choice(LONG) if a == axis else 1 for a in range(rank))
+        if 0 < rank < 3 and (self.long or self.random.random() < 0.03):
             # more elements than a byte counts
             long = self.random.choice(LONG)
             return self.random.choice(((long, 1), (2, long), (1, long)))[:rank] if rank == 2 else (long,)

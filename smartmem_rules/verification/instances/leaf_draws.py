@@ -126,7 +126,8 @@ class LeafDraws:
         source = self.search.random
         named = [w for w in self.search.wishes.types.get(name, ()) if w in allowed] if self.search.aims else []
         if named:
-            return str(self.choose(f"dtype:{name}", lambda: source.choice(named)))
+            # an earlier draw may have noted that the type is the usual one
+            return str(self.choose(f"dtype:{name}", lambda: source.choice(named), lambda chosen: chosen in named))
         preferred = self.dtype if self.dtype in allowed else next((d for d in DTYPES if d in allowed), allowed[0])
         often = preferred in ("float32", "int32")
 

@@ -14,7 +14,7 @@ from smartmem_rules.language.analyses import Fact
 from smartmem_rules.language.syntax import Expression, Reduction
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import FLOATS
-from smartmem_rules.tensor.primitives import compute_dtype
+from smartmem_rules.tensor.primitives import cast, compute_dtype
 from smartmem_rules.tensor.types import NARROW_FLOATS
 from smartmem_rules.verification.instances.case import NARROW_NUMBERS, Case, limits_of
 from smartmem_rules.verification.semantics.bounded import Bounded
@@ -47,6 +47,8 @@ _LARGEST_HALF = float(np.finfo(np.float16).max)
 _FEW_SHARE = 0.4
 """Of the draws of special values in which all operands have the same two."""
 _FAST = 20.0
+_TRUE_SHARES = (0.5, 0.5, 0.5, 0.1, 0.9, 1.0)
+"""How many elements of a tensor of truth values are true."""
 _NAMED_SHARE = 0.35
 """Of the draws in which some elements are numbers of the rule, or what lies beside them."""
 _WHOLE_SHARE = 0.25
@@ -123,7 +125,7 @@ def _draw(
     if known is not None:
         return known
     if dtype == "bool":
-        return (generator.random(shape) < 0.5,)
+        return (generator.random(shape) < generator.choice(_TRUE_SHARES),)
     if dtype in NARROW_FLOATS:
         return (generator.choice(np.array(NARROW_NUMBERS, compute_dtype(dtype)), shape),)
     if dtype not in FLOATS:
@@ -139,8 +141,7 @@ def _draw(
             values = _floats(generator, shape, positive, drawn)
             return values, domain.slack(values)
         case _:
-            plain = "float32" if dtype == "bfloat16" else dtype
-            return (_floats(generator, shape, positive, drawn).astype(plain),)
+            return (cast(_floats(generator, shape, positive, drawn), dtype),)
 
 
 def given_value(case: Case, leaf: Leaf, domain: Domain) -> Value | None:
@@ -275,15 +276,15 @@ def special_values(
         loop = next((guard.right for guard in facts if guard.tensor == name), None)
         if known is not None and loop is not None and dtype in FLOATS:
             with np.errstate(over="ignore"):
-                found[name] = (_special_of_fact(case, name, known[0], loop, allowed, generator).astype(_plain(dtype)),)
+                found[name] = (cast(_special_of_fact(case, name, known[0], loop, allowed, generator), dtype),)
         elif known is not None:
-            found[name] = (np.asarray(known[0]).astype(_plain(dtype)),)
+            found[name] = (cast(np.asarray(known[0]), dtype),)
         elif dtype in FLOATS:
             ordinary = _floats(generator, leaf.type.shape, False, Range())
             drawn = generator.choice(allowed, leaf.type.shape if source.random() < 0.7 else ())
             special = generator.random(leaf.type.shape) < source.choice((0.4, 0.6, 1.0))
             with np.errstate(over="ignore"):
-                found[name] = (np.where(special, drawn, ordinary).astype(_plain(dtype)),)
+                found[name] = (cast(np.where(special, drawn, ordinary), dtype),)
         else:
             found[name] = _draw(leaf, case, Domain(), generator, False, Range())
     return found
@@ -298,10 +299,6 @@ def _special_of_fact(
     holds = at_each_place(loop, case.scope, {name: np.asarray(drawn, np.float64)})
     fits = np.zeros(known.shape, bool) if holds is None else np.broadcast_to(holds, drawn.size).reshape(known.shape)
     return np.where(fits & (generator.random(known.shape) < 0.6), drawn, np.asarray(known, np.float64))
-
-
-def _plain(dtype: str) -> str:
-    return "float32" if dtype == "bfloat16" else dtype
 
 
 def _excluded(value: float, relaxes: Collection[str]) -> bool:

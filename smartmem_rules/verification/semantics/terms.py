@@ -10,6 +10,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.patterns import is_absent, right_outputs, run_time_arguments
+from smartmem_rules.rulebase.queries import queries_of
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported, Value
@@ -60,15 +61,43 @@ class Application:
 
 
 def guards_hold(rule: ast.Eliminate, term: Application, instances: Instances) -> bool:
-    """Whether the guards of an elimination admit an operator with its operands.
+    """Whether the guards of an elimination admit an operator with its operands, be these constants or not.
 
     Raises:
         DefinitionError, Unsupported: a guard cannot be computed there.
     """
     formals = [i.name for i in term.instance.operator.inputs if i.constant is None]
-    tensors = {n: TensorName(n, o.type) for n, o in zip(formals, term.operands, strict=False) if o is not None}
-    scope = Scope(dict(term.instance.values), dict(tensors), instances.base.functions)
-    return all(truth(guard, scope) for guard in rule.guards)
+    types = {n: o.type for n, o in zip(formals, term.operands, strict=False) if o is not None}
+    tensors = {name: TensorName(name, type_) for name, type_ in types.items()}
+    return any(
+        all(truth(guard, scope) for guard in rule.guards)
+        for answers in (_Operands(False), _Operands(True))
+        for scope in [
+            Scope(dict(term.instance.values), dict(tensors), instances.base.functions, queries_of(types, answers))
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class _Operands:
+    """What the guards of an elimination are told of operands."""
+
+    constants: bool
+
+    def rank(self, subject: TensorType) -> int:
+        return len(subject.shape)
+
+    def constant(self, subject: TensorType) -> bool:
+        del subject
+        return self.constants
+
+    def value(self, subject: TensorType) -> float | None:
+        del subject
+        return None
+
+    def uses(self, subject: TensorType, name: str) -> int:
+        del subject, name
+        return 1
 
 
 Term = Leaf | Application

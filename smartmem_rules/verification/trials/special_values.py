@@ -158,7 +158,10 @@ def truncates(case: Case) -> bool:
     assert case.right is not None
     parts = [t for side in (case.left, case.right) for t in subterms(side) if isinstance(t, Application)]
     return any(
-        isinstance(node, Apply) and node.function == "cast" and node.dtype not in (*FLOATS, "bool")
+        isinstance(node, Apply)
+        and node.function == "cast"
+        and node.dtype not in (*FLOATS, "bool")
+        and node.arguments[0].dtype in FLOATS
         for part in parts
         for equation in part.instance.equations
         for node in walk(equation.body)
