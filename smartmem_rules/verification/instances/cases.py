@@ -129,6 +129,8 @@ class Search:
         """Whether instances in which an operator reads outside of an operand count as none."""
         self.empties = False
         """Whether instances with a tensor of no elements come beside the others."""
+        self.example: Choices | None = None
+        """The choices of the satisfied instance that was found last."""
         self.narrow: str | None = None
         """The element type of an instance that sums up integers of 8 bits."""
         self.empty_attempts = 0
@@ -234,8 +236,10 @@ class Search:
 
     def _with_attribute(self, path: str, formal: ast.Attribute | ast.Input) -> Choices | None:
         """The choices of an instance, satisfied or not, in which an operator has an attribute."""
-        for _ in range(_AIMED_TRIES):
-            case = self._assemble({})
+        for number in range(_AIMED_TRIES):
+            # beside an instance that satisfies the guards, or a new one
+            near = {} if self.example is None or number % 2 else self.example
+            case = self._assemble({slot: value for slot, value in near.items() if slot not in _slots_of(path)})
             if case is not None and is_telling(formal, case.choices.get(f"given:{path}", {}).get(formal.name)):
                 return case.choices
         return None
@@ -277,6 +281,7 @@ class Search:
                 continue
             if case.satisfied and case.right is not None:
                 self.statistics.satisfied += 1
+                self.example = case.choices
                 if self.narrow is None and sums_narrow(case):
                     self.narrow = case.choices["dtype"]
                 return case

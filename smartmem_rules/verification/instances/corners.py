@@ -19,6 +19,8 @@ from smartmem_rules.verification.semantics.terms import Application, subterms
 MOST_COMBINATIONS = 16
 MOST_RANK = 5
 MOST_NUMBER = 100
+ANOTHER_WORD = "another word"
+"""What an attribute is whose definition names one word alone."""
 
 
 def overloads_together(left: ast.Pattern, operators: Operators, wishes: Wishes, source: random.Random) -> list[Choices]:
@@ -61,19 +63,26 @@ def words_of(
             continue
         stack.extend(run_time_arguments(pattern))
         named = {a.name for a in pattern.attributes if not isinstance(a.value, ast.Name)}
+        words: dict[str, dict[str | int, None]] = {}
+        texts: set[str] = set()
         for overload in operators.get(pattern.operator, ()):
             roles = operator_roles(overload, functions)
             for attribute in overload.attributes:
                 if attribute.name not in named:
-                    found.update(dict.fromkeys((attribute.name, word) for word in _words(attribute, roles)))
+                    words.setdefault(attribute.name, {}).update(dict.fromkeys(_words(attribute, roles)))
+                    texts |= {attribute.name} if attribute.kind == "string" else set()
+        for name, known in words.items():
+            if len(known) == 1 and name in texts:
+                known[ANOTHER_WORD] = None  # a definition that asks for one word has something else for all others
+            if len(known) > 1:
+                found.update(dict.fromkeys((name, word) for word in known))
     return list(found)
 
 
 def _words(attribute: ast.Attribute, roles: Mapping[str, Role]) -> Sequence[str | int]:
     literals = roles[attribute.name].literals
     if attribute.kind == "string":
-        words = sorted(word for word in literals if isinstance(word, str))
-        return words if len(words) > 1 else ()
+        return sorted(word for word in literals if isinstance(word, str))
     return (0, 1) if attribute.kind == "int" and literals and set(literals) <= {0, 1} else ()
 
 

@@ -30,6 +30,13 @@ from smartmem_rules.verification.semantics.domains import (
 from smartmem_rules.verification.semantics.terms import Leaf, leaves
 
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 1.0, -1.0, 2.5, -3.0, 0.5, 200.0, -200.0, 3e38, -3e38)
+MERGING = (
+    (3e38, np.inf), (2e38, 3e38), (-2e38, -3e38), (1e-40, 0.0), (1e-40, 3e-40), (1.0, 1.0 + 2.0**-23),
+    (-1.0, -1.0 - 2.0**-23), (1e7, 1e7 + 1.0),
+)  # fmt: skip
+"""Numbers that a sum or product with another one makes the same: which is the greatest hangs on that."""
+_MERGING_SHARE = 0.25
+"""Of the draws of special values in which all elements are two such numbers, where a side gives integers."""
 LARGE = 100.0
 """From here on exponentials, squares and sums may overflow."""
 REAL = (0.0, 0.0, 1.0, -1.0, 2.0, -2.0, 2.5, -3.0, 0.5, 3.0)
@@ -257,17 +264,32 @@ def real_values(case: Case, domain: Bounded, source: random.Random, drawn: Range
     return found
 
 
-def special_choice(relaxes: Collection[str], finite: bool) -> list[float]:
-    """The special values of which a rule speaks; `finite` leaves out what no integer is made of."""
-    return [v for v in SPECIAL if not _excluded(v, relaxes) and not (finite and not abs(v) < LARGE)]
+def special_choice(relaxes: Collection[str]) -> list[float]:
+    """The special values of which a rule speaks. What casts make of them docs/numerics.md says."""
+    return [v for v in SPECIAL if not _excluded(v, relaxes)]
+
+
+def merging_choice(relaxes: Collection[str]) -> list[tuple[float, ...]]:
+    """The pairs of numbers that may become the same, of those of which a rule speaks."""
+    return [pair for pair in MERGING if not any(_excluded(v, relaxes) for v in pair)]
 
 
 def special_values(
-    case: Case, allowed: Sequence[float], source: random.Random, facts: Sequence[Fact] = ()
+    case: Case,
+    allowed: Sequence[float],
+    source: random.Random,
+    facts: Sequence[Fact] = (),
+    merging: Sequence[tuple[float, ...]] = (),
 ) -> dict[str, Value]:
-    """Elements in single precision among which are some special ones; `facts` hold of all of them."""
+    """Elements in single precision among which are some special ones; `facts` hold of all of them.
+
+    Args:
+        merging: pairs of which now and then all special elements are one.
+    """
     generator = np.random.default_rng(source.getrandbits(32))
-    if source.random() < _FEW_SHARE:
+    if merging and source.random() < _MERGING_SHARE:
+        allowed = source.choice(merging)
+    elif source.random() < _FEW_SHARE:
         allowed = source.sample(list(allowed), min(len(allowed), 2))
     found: dict[str, Value] = {}
     for name, leaf in leaves(case.left).items():

@@ -21,6 +21,7 @@ from smartmem_rules.verification.instances.operands import (
     Range,
     draw_values,
     given_value,
+    merging_choice,
     real_values,
     special_choice,
     special_values,
@@ -32,7 +33,7 @@ from smartmem_rules.verification.semantics.generic import Generic
 from smartmem_rules.verification.semantics.terms import compute, functions_used, leaves, subterms
 from smartmem_rules.verification.trials.comparison import Comparison, with_numbers
 from smartmem_rules.verification.trials.outcome import Budget, Difference, Outcome
-from smartmem_rules.verification.trials.special_values import at_special, truncates
+from smartmem_rules.verification.trials.special_values import at_special
 
 VALUES_PER_CASE = (2, 4)
 """Draws of elements for one instance, and for one that was hard to find."""
@@ -249,8 +250,9 @@ class Trial:
         if "reassociation" in self.comparison.relaxes:
             tensors = real_values(case, Bounded(self.comparison.near), self.random, self.drawn(case))
         else:
-            allowed = special_choice(self.comparison.relaxes, truncates(case))
-            tensors = special_values(case, allowed, self.random, self.facts)
+            relaxes = self.comparison.relaxes
+            merging = [] if case.left.type.dtype in FLOATS else merging_choice(relaxes)
+            tensors = special_values(case, special_choice(relaxes), self.random, self.facts, merging)
         return at_special(self.comparison, case, tensors, outcome)
 
     def _measure_rounding(self, case: Case, outcome: Outcome) -> None:

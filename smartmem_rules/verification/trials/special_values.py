@@ -8,7 +8,6 @@ from contextlib import suppress
 import numpy as np
 
 from smartmem_rules.tensor.binding import FLOATS
-from smartmem_rules.tensor.expr import Apply, walk
 from smartmem_rules.verification.instances.case import Case
 from smartmem_rules.verification.semantics.bounded import Bounded
 from smartmem_rules.verification.semantics.domains import Array, Domain, Undefined, Value
@@ -150,19 +149,4 @@ def _inside(term: Term, tensors: Mapping[str, Value], test: Callable[[Array], Ar
         np.any(test(np.asarray(compute(part, tensors, Domain())[0], np.float64)))
         for part in subterms(term)
         if part.type.dtype in FLOATS
-    )
-
-
-def truncates(case: Case) -> bool:
-    """Whether a float becomes an integer, which is undefined for all that is no finite number."""
-    assert case.right is not None
-    parts = [t for side in (case.left, case.right) for t in subterms(side) if isinstance(t, Application)]
-    return any(
-        isinstance(node, Apply)
-        and node.function == "cast"
-        and node.dtype not in (*FLOATS, "bool")
-        and node.arguments[0].dtype in FLOATS
-        for part in parts
-        for equation in part.instance.equations
-        for node in walk(equation.body)
     )
