@@ -238,7 +238,7 @@ class Search:
         """The choices of an instance, satisfied or not, in which an operator has an attribute."""
         for number in range(_AIMED_TRIES):
             # beside an instance that satisfies the guards, or a new one
-            near = {} if self.example is None or number % 2 else self.example
+            near = {} if self.example is None or number < _AIMED_TRIES // 2 else self.example
             case = self._assemble({slot: value for slot, value in near.items() if slot not in _slots_of(path)})
             if case is not None and is_telling(formal, case.choices.get(f"given:{path}", {}).get(formal.name)):
                 return case.choices

@@ -74,6 +74,7 @@ class Range:
         wraps: whether all is computed in integers, which wrap.
         extreme_share: of the draws of such integers in which some are the least, the greatest, powers of two.
         largest: the greatest magnitude of the element type.
+        inside: whether integers are no greater than what indexes any tensor.
     """
 
     literals: Sequence[float] = ()
@@ -82,6 +83,7 @@ class Range:
     wraps: bool = False
     extreme_share: float = _EXTREME_SHARE
     largest: float = math.inf
+    inside: bool = False
 
 
 def draw_values(case: Case, domain: Domain, source: random.Random, drawn: Range | None = None) -> dict[str, Value]:
@@ -177,6 +179,8 @@ def _in_dtype(number: float, dtype: str) -> float | int | bool:
 def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str, drawn: Range, extreme: bool) -> Array:
     """Small numbers, now and then those at which arithmetic wraps, or that the rule names."""
     (least, greatest), kind = limits_of(dtype), compute_dtype(dtype)
+    if drawn.inside:
+        return np.asarray(generator.integers(0, int(generator.choice((1, 2))), shape).astype(kind))
     reach = int(generator.choice(_REACHES))
     values = np.asarray(generator.integers(max(-reach, least), min(reach, greatest + 1), shape).astype(kind))
     if drawn.converted:

@@ -36,6 +36,10 @@ class Undefined(Exception):
     """The values lie outside of what an operation is defined for: others are drawn."""
 
 
+class ReadsOutside(Undefined):
+    """What an integer tensor decides lies outside of the tensor that is read."""
+
+
 class Domain:
     """Plain numpy at the declared dtypes: what a device computes, up to the order of sums."""
 

@@ -17,6 +17,7 @@ from smartmem_rules.verification.semantics.domains import (
     Loose,
     PrimeField,
     Rationals,
+    ReadsOutside,
     Undefined,
     Value,
 )
@@ -65,7 +66,7 @@ class Comparison:
         try:
             left = compute(case.left, tensors, domain)
         except IndexError as error:
-            raise Undefined("the left side reads outside of an operand") from error
+            raise ReadsOutside("the left side reads outside of an operand") from error
         try:
             right = compute(case.right, with_numbers(case, tensors, domain), domain)
         except IndexError as error:

@@ -27,7 +27,15 @@ from smartmem_rules.verification.instances.operands import (
     special_values,
 )
 from smartmem_rules.verification.semantics.bounded import Bounded
-from smartmem_rules.verification.semantics.domains import ORDERED, Domain, PrimeField, Rationals, Undefined, Value
+from smartmem_rules.verification.semantics.domains import (
+    ORDERED,
+    Domain,
+    PrimeField,
+    Rationals,
+    ReadsOutside,
+    Undefined,
+    Value,
+)
 from smartmem_rules.verification.semantics.evaluate import TooLarge
 from smartmem_rules.verification.semantics.generic import Generic
 from smartmem_rules.verification.semantics.terms import compute, functions_used, leaves, subterms
@@ -164,13 +172,20 @@ class Trial:
             choices.append(Generic())
         for one in choices:
             try:
-                difference = self._difference(case, one, drawn)
+                difference = self._inside(case, one, drawn)
             except (Undefined, ZeroDivisionError):
                 continue
             outcome.domains.add(one.name)
             outcome.trials += 1
             return difference
         return None
+
+    def _inside(self, case: Case, domain: Domain, drawn: Range) -> Difference | None:
+        """One draw of values; where they read outside of a tensor, another one of the least integers."""
+        try:
+            return self._difference(case, domain, drawn)
+        except ReadsOutside:
+            return self._difference(case, domain, replace(drawn, inside=True))
 
     def _difference(self, case: Case, domain: Domain, drawn: Range) -> Difference | None:
         difference = self.comparison.compare(case, domain, draw_values(case, domain, self.random, drawn))
