@@ -61,6 +61,10 @@ FAULTS = (
         conditions.sum_of_squares_overflows,
         "ONNX Runtime expands the squares of differences, which overflow apart: inf - inf is NaN",
     ),
+    *(
+        Fault(o, conditions.empty, "ONNX Runtime does not write a sum of no products")
+        for o in ("MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul")
+    ),
     Fault(
         "Squeeze",
         conditions.no_axes_given,

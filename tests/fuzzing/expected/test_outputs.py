@@ -419,3 +419,11 @@ def test_a_list_of_no_axes_has_no_reference() -> None:
     model.graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.int64), "axes"))
     with pytest.raises(NoReference, match="empty list"):
         Reference(model, {"x": np.zeros((2, 1, 4), np.float32)})
+
+
+def test_integer_products_of_no_factors_have_no_reference() -> None:
+    """Dynamic 2025000058: the numbers that ONNX Runtime finds in memory that it does not write."""
+    model = _model([helper.make_node("MatMulInteger", ["x", "b"], ["y"])], (3, 0), TensorProto.UINT8)
+    model.graph.initializer.append(numpy_helper.from_array(np.zeros((0, 4), np.int8), "b"))
+    with pytest.raises(NoReference, match="no products"):
+        Reference(model, {"x": np.zeros((3, 0), np.uint8)})
