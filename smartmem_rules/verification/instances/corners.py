@@ -101,7 +101,10 @@ def open_attributes(left: ast.Pattern, operators: Operators) -> list[tuple[str, 
         stack.extend((f"{path}.{n}", one) for n, one in enumerate(run_time_arguments(pattern)))
         named = {a.name for a in pattern.attributes}
         for overload in operators.get(pattern.operator, ())[:1] if pattern.bundle is None else ():
-            formals = [*overload.attributes, *(i for i in overload.inputs if i.constant is not None)]
+            formals: list[ast.Attribute | ast.Input] = [
+                *overload.attributes,
+                *(i for i in overload.inputs if i.constant is not None),
+            ]
             found += [(path, formal) for formal in formals if formal.name not in named and _is_numeric(formal)]
     return found
 
