@@ -10,7 +10,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 
-ALL = frozenset(DTYPE_CLASSES["any"])
+ALL = frozenset((*DTYPE_CLASSES["any"], *DTYPE_CLASSES["narrow"]))
 _NUMBERS = frozenset(DTYPE_CLASSES["number"])
 
 
