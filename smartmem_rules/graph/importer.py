@@ -248,9 +248,17 @@ class _Import:
                 continue
             try:
                 self._node(node, name, operands, outputs, read)
+                self._check_given(outputs, read)
             except (Unsupported, InterpretError, SymbolicExtentError) as reason:
                 self.failures.add(node, name, self._explained(reason))
                 self.missing.update(outputs)
+
+    def _check_given(self, outputs: Sequence[str], read: Collection[str]) -> None:
+        """Whoever imports a node says what each output is that something reads; damaged nodes list too many."""
+        known = (self.types, self.missing, self.lists.members, self.lists.absent)
+        absent = [repr(o) for o in outputs if o and o in read and not any(o in names for names in known)]
+        if absent:
+            raise Unsupported(f"it gives no {', '.join(absent)}: its operator has fewer outputs")
 
     def _is_taken_apart(self, node: onnx.NodeProto) -> bool:
         """Whether the importer, and not a definition of the rule base, may say what the node computes."""

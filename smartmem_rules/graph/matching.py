@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from itertools import takewhile
@@ -76,6 +77,11 @@ class _Prepared:
     reads: frozenset[str]
 
 
+def _without_place(reason: str) -> str:
+    """A reason without the line of the rule file at its end: overloads that ask for the same need to say so once."""
+    return re.sub(r" \([^ ()]*\)$", "", reason)
+
+
 @dataclass
 class Matcher:
     """Matches nodes with overloads; equal nodes (operator, operand types, attributes) are instantiated once."""
@@ -121,7 +127,7 @@ class Matcher:
             except Unsupported as reason:
                 if not isinstance(reason, NeedsConstant):
                     refused.append(operator)
-                if str(reason) not in reasons:
+                if _without_place(str(reason)) not in map(_without_place, reasons):
                     reasons.append(str(reason))
                 if isinstance(reason, NeedsConstant):
                     unknown |= reason.tensors

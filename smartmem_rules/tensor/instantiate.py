@@ -22,6 +22,7 @@ from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorNa
 from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, FreshNames, TensorType, needed
 from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.ranges import may_vanish
+from smartmem_rules.tensor.requirements import unmet
 
 COUNT = TensorType("int64", ())
 """What holds an extent that depends on data."""
@@ -162,7 +163,7 @@ class Instantiation:
 
     def _require(self, requirement: ast.Expression) -> None:
         if not truth(requirement, self.scope):
-            raise Unsupported(f"a requirement of {self.operator.name} does not hold ({requirement.span})")
+            raise Unsupported(unmet(self.operator.name, requirement, self.scope))
 
     # --- outputs ---
 

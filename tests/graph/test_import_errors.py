@@ -191,3 +191,9 @@ def test_a_call_with_more_outputs_than_its_body_gives(base: RuleBase, build: Bui
     model = build([node], shapes, ["y"])
     model.opset_import.append(helper.make_opsetid("ai.onnx.preview", 1))
     assert "it has 2 outputs, and its body gives 1" in message(model, base)
+
+
+def test_a_node_with_more_outputs_than_its_operator_has(base: RuleBase, build: Build) -> None:
+    value = numpy_helper.from_array(np.float32(1))
+    model = build([NODE("Constant", [], ["one", "more"], value=value), NODE("Neg", ["more"], ["y"])], {}, ["y"])
+    assert "Constant_0): it gives no 'more'" in message(model, base)
