@@ -15,13 +15,20 @@ from smartmem_rules.graph.expansion.control import ControlFlow
 from smartmem_rules.graph.expansion.counted_shapes import counted_shape
 from smartmem_rules.graph.expansion.courses import Courses
 from smartmem_rules.graph.expansion.functions import body_of, is_function
-from smartmem_rules.graph.expansion.old_forms import BROADCAST_BY_RULE, NEWEST_OLD_OPSET, Known, current_form
+from smartmem_rules.graph.expansion.old_forms import (
+    BROADCAST_BY_RULE,
+    NEWEST_OLD_OPSET,
+    Known,
+    current_form,
+    is_renamed,
+)
 from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
 from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
 from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ensemble
 from smartmem_rules.graph.failures import Failures
 from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.known.constants import constant_node_value, dense
+from smartmem_rules.graph.known.expected import check_elements
 from smartmem_rules.graph.known.folding import Folding
 from smartmem_rules.graph.known.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
 from smartmem_rules.graph.known.sizes import sizes_through, unknown_size
@@ -262,7 +269,8 @@ class _Import:
 
     def _is_taken_apart(self, node: onnx.NodeProto) -> bool:
         """Whether the importer, and not a definition of the rule base, may say what the node computes."""
-        return knows_lists(node) or has_body(node) or is_ensemble(node) or is_function(node, self.matcher.opsets)
+        taken = knows_lists(node) or has_body(node) or is_ensemble(node) or is_renamed(node, self.opset)
+        return taken or is_function(node, self.matcher.opsets)
 
     def _explained(self, reason: Exception) -> Exception:
         """A value that is missing because a rule leaves it to the run: no value of an input would help."""
@@ -328,6 +336,8 @@ class _Import:
     def _instance(self, node: onnx.NodeProto, name: str, match: Match, outputs: list[str]) -> None:
         instance = match.instance
         self.guard.instance(instance, f"a result of the {node.op_type} {name!r}")
+        where = f"the {node.op_type} {name!r}"
+        check_elements(self.base, instance, match.operands, self.types, self.values, where)
         outputs = outputs[: instance.declared]
         outputs += [""] * (len(instance.outputs) - instance.declared)
         outputs = [o or self.used.add(f"{name}.{place}") for place, o in enumerate(outputs)]

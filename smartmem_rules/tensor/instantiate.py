@@ -22,7 +22,7 @@ from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorNa
 from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, FreshNames, TensorType, needed
 from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.ranges import may_vanish
-from smartmem_rules.tensor.requirements import unmet
+from smartmem_rules.tensor.unmet import UnmetError
 
 COUNT = TensorType("int64", ())
 """What holds an extent that depends on data."""
@@ -162,8 +162,12 @@ class Instantiation:
         )
 
     def _require(self, requirement: ast.Expression) -> None:
-        if not truth(requirement, self.scope):
-            raise Unsupported(unmet(self.operator.name, requirement, self.scope))
+        try:
+            holds = truth(requirement, self.scope)
+        except Unsupported as said:
+            raise UnmetError(self.operator, requirement, self.scope, str(said)) from said
+        if not holds:
+            raise UnmetError(self.operator, requirement, self.scope, None)
 
     # --- outputs ---
 

@@ -100,6 +100,6 @@ def test_a_sequence_of_no_steps_ends_with_zeros(operator: str, direction: str) -
 @pytest.mark.parametrize("operator", GATES)
 def test_a_bound_below_zero_is_refused(operator: str) -> None:
     model, _ = _recurrence(operator, 4, "forward", None, clip=-0.5)
-    with pytest.raises(SmartmemError, match=r"requires not present\(clip\) or clip >= 0, but clip is -0.5") as refusal:
+    with pytest.raises(SmartmemError, match="clip has to be at least 0") as refusal:
         optimize(model, device="pocl")
-    assert str(refusal.value).count("clip >= 0") == 1
+    assert str(refusal.value).count("at least 0") == 1
