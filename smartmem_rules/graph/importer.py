@@ -25,7 +25,7 @@ from smartmem_rules.graph.expansion.old_forms import (
 from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
 from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
 from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ensemble
-from smartmem_rules.graph.failures import Failures
+from smartmem_rules.graph.failures import Failures, check_given
 from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.known.constants import constant_node_value, dense
 from smartmem_rules.graph.known.expected import check_elements
@@ -255,17 +255,10 @@ class _Import:
                 continue
             try:
                 self._node(node, name, operands, outputs, read)
-                self._check_given(outputs, read)
+                check_given(outputs, read, (self.types, self.missing, self.lists.members, self.lists.absent))
             except (Unsupported, InterpretError, SymbolicExtentError) as reason:
                 self.failures.add(node, name, self._explained(reason))
                 self.missing.update(outputs)
-
-    def _check_given(self, outputs: Sequence[str], read: Collection[str]) -> None:
-        """Whoever imports a node says what each output is that something reads; damaged nodes list too many."""
-        known = (self.types, self.missing, self.lists.members, self.lists.absent)
-        absent = [repr(o) for o in outputs if o and o in read and not any(o in names for names in known)]
-        if absent:
-            raise Unsupported(f"it gives no {', '.join(absent)}: its operator has fewer outputs")
 
     def _is_taken_apart(self, node: onnx.NodeProto) -> bool:
         """Whether the importer, and not a definition of the rule base, may say what the node computes."""
