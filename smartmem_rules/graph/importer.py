@@ -22,6 +22,7 @@ from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ens
 from smartmem_rules.graph.failures import Failures
 from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.known.constants import constant_node_value, dense
+from smartmem_rules.graph.known.expected import check_elements
 from smartmem_rules.graph.known.folding import Folding
 from smartmem_rules.graph.known.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
 from smartmem_rules.graph.known.sizes import sizes_through, unknown_size
@@ -320,6 +321,8 @@ class _Import:
     def _instance(self, node: onnx.NodeProto, name: str, match: Match, outputs: list[str]) -> None:
         instance = match.instance
         self.guard.instance(instance, f"a result of the {node.op_type} {name!r}")
+        where = f"the {node.op_type} {name!r}"
+        check_elements(self.base, instance, match.operands, self.types, self.values, where)
         outputs = outputs[: instance.declared]
         outputs += [""] * (len(instance.outputs) - instance.declared)
         outputs = [o or self.used.add(f"{name}.{place}") for place, o in enumerate(outputs)]
