@@ -210,7 +210,9 @@ def _with_values(model: onnx.ModelProto, case: object, base: RuleBase) -> onnx.M
 
 
 def _opsets(overloads: Sequence[Operator]) -> str:
-    ranges = sorted({(o.onnx.since, o.onnx.until) for o in overloads if o.onnx is not None}, key=lambda r: r[0])
+    ranges = sorted(
+        {(o.onnx.since, o.onnx.until) for o in overloads if o.onnx is not None}, key=lambda r: (r[0], r[1] or 0)
+    )
     if not ranges or any(o.onnx is None for o in overloads):
         return "all"
     return ", ".join(f"{since}-" if until is None else f"{since}-{until}" for since, until in ranges)
