@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from smartmem_rules.language.expressions import Span
 from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, replacement
+from smartmem_rules.language.parsing.block_forms import block_forms
 from smartmem_rules.language.parsing.brackets import bracket_hint
 from smartmem_rules.language.parsing.expectation import COMPARISONS
+from smartmem_rules.language.parsing.headings import headings
 from smartmem_rules.language.parsing.other_forms import other_forms
 from smartmem_rules.language.parsing.stops import Stop
 
@@ -46,7 +49,10 @@ _ADVICE = {
 }
 _ATTRIBUTE_AMONG_OPERANDS = re.compile(r"\brewrite\b.*[(,]\s*\w+\s*$", re.DOTALL)
 _NAMED_ON = re.compile(r"\w+\s+in\b")
-_RANGELESS = re.compile(r"\b(sum|max|min|prod|mean|any|all)\s*\(\s*\*?[A-Za-z_]\w*\s*\)\s*[\w(]")
+_RANGELESS = re.compile(
+    r"\b(sum|max|min|prod|mean|any|all)\s*\(\s*\*?[A-Za-z_]\w*\s*\)\s*"
+    r"(?!(?:and|or|then|else|if|for|in|where|explores|let|relaxes|tags|cites|require)\b)[\w(]"
+)
 
 
 def hint(stop: Stop) -> Fix | None:
@@ -55,7 +61,9 @@ def hint(stop: Stop) -> Fix | None:
     return (
         _arrow(stop)
         or _other_word(stop)
-        or _reduction(text)
+        or _reduction(stop)
+        or block_forms(stop)
+        or headings(stop)
         or other_forms(stop)
         or bracket_hint(stop)
         or _sign(stop)
@@ -86,6 +94,10 @@ def _other_word(stop: Stop) -> Fix | None:
     if rest and rest[0] in _CHARACTERS:
         new = _CHARACTERS[rest[0]]
         return replacement(f"write `{new}`" if new.strip() else "remove it", stop.here(1), new)
+    if rest and not rest[0].isascii() and (plain := unicodedata.normalize("NFKC", rest[0])).isascii():
+        return replacement(f"write `{plain}`", stop.here(1), plain)  # such as a parenthesis of a Chinese keyboard
+    if rest[:1] == "'":
+        return _in_quotes(stop)
     for word in (rest[:2], stop.found, rest[:1]):
         if word in _ADVICE:
             return advice(_ADVICE[word])
@@ -96,8 +108,27 @@ def _other_word(stop: Stop) -> Fix | None:
     return None
 
 
-def _reduction(text: str) -> Fix | None:
-    if _RANGELESS.search(text):
+def _in_quotes(stop: Stop) -> Fix:
+    """Text between single quotes."""
+    rest = stop.line[stop.span.column - 1 :]
+    text = "text stands between double quotes"
+    closed = re.match(r"'([^'\"]*)'", rest)
+    return replacement(text, stop.here(closed.end()), f'"{closed[1]}"') if closed else advice(text)
+
+
+def rangeless(stop: Stop) -> Span | None:
+    """The place of a reduction without a range: parsing goes on behind it, and stops only where that makes no sense."""
+    match = _RANGELESS.search(stop.text)
+    if match is None:
+        return None
+    line = stop.text.count("\n", 0, match.start()) + 1
+    column = match.start() - stop.text.rfind("\n", 0, match.start())
+    return Span(stop.span.file, line, column, line, column + stop.text.index(")", match.start()) + 1 - match.start())
+
+
+def _reduction(stop: Stop) -> Fix | None:
+    text = stop.before
+    if rangeless(stop) is not None:
         return advice("a reduction names its range: `sum(k < K) x[k]`")
     if re.search(r"\b(sum|max|min|prod|mean|any|all)\s*\([^()]*<[^()]*,[^()]*$", text):
         return advice("what is reduced stands behind the parentheses: `sum(k < K) x[k]`")

@@ -82,7 +82,8 @@ def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagno
                 if word.value not in ALL_DTYPES:
                     message = f'there is no dtype "{word.value}"'
                     fix = spelling(word.value, ALL_DTYPES, word.span, '"{}"')
-                    yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
+                    note = None if fix else f"there are {', '.join(sorted(ALL_DTYPES))}"
+                    yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, note=note, fix=fix)
 
 
 def check_bare_dtypes(item: s.Item) -> Iterator[Diagnostic]:
