@@ -32,6 +32,14 @@ def _of_rules(stop: Stop) -> Fix | None:
         return advice("a rule has two sides: write a second rule for the third")
     if found in _GUARD_WORDS and "WHERE" in stop.accepted:
         return replacement("guards stand behind `where`", stop.span, "where")
+    if found.isdigit() and re.search(r"^rewrite\s*$", text):
+        return advice("a name begins with a letter: `rewrite NAME in RULESET`")
+    if found.startswith("-") and re.search(r"^rewrite\s+\w+$", text):
+        return replacement("a name is one word: letters, digits and `_`", stop.here(1), "_")
+    if found == "is":
+        return replacement("write `==`", stop.span, "==")
+    if re.fullmatch(r"\w+", found) and re.search(r"[(,\s][A-Z]\w* +$", text) and "LPAR" in stop.accepted:
+        return advice(f"operands stand in parentheses: `{text.split()[-1].split('(')[-1]}({found})`")
     upper = re.search(r"\blet\s+([A-Z]\w*)\s*=[^=]", text)
     if upper is not None and found in ("where", "let", "explores", "relaxes", "tags", "cites"):
         name = upper[1]
@@ -71,6 +79,10 @@ def _of_operators(stop: Stop) -> Fix | None:
         return None
     if "{" not in text:
         return _of_signature(stop)
+    if found == "=" and (tensor := re.search(r"[{\n]\s*(\w+)\s*$", text)) and stop.signs == {"["}:
+        return advice(f"an equation has indices: `{tensor[1]}[*i] = ...`")
+    if re.search(r"[{\n]\s*(for|while)\s*$", text):
+        return advice("there are no loops: an equation gives the elements at all indices, `y[i] = ...`")
     if found in ("+", "-", "*", "/") and stop.line[stop.span.column : stop.span.column + 1] == "=":
         return replacement("one equation gives all elements: write `=`", stop.here(2), "=")
     if found.startswith('"') and re.search(r"\bonnx\s*$", text):
@@ -82,6 +94,10 @@ def _of_signature(stop: Stop) -> Fix | None:
     found, text = stop.found, stop.before
     if found == "=" and re.search(r",\s*\w+\s*:\s*\w+\s*$", text) and ";" not in text:
         return _attributes_behind(stop)
+    if found == ">" and re.search(r"<\s*\w+\s*$", text):
+        return advice("a variable of dtypes has a class: `<T: float>`")
+    if re.search(r"->\s*\w+\s*\[\s*\*?\w+\s*$", text) and found in (",", "]", "*"):
+        return advice("an output has a name: `-> y: T[N, K]`")
     if found == "[" and re.search(r":\s*$", text):
         places = [before(one) for one in stop.along(r":\s*(\[)", 1)]
         return edit("a shape follows its dtype: `T[...]`", *(Edit(one, "T") for one in (before(stop.span), *places)))
@@ -103,6 +119,10 @@ def _attributes_behind(stop: Stop) -> Fix:
 
 def _of_values(stop: Stop) -> Fix | None:
     found, text = stop.found, stop.before
+    if found.startswith('"') and re.search(r"\b(tags|relaxes|in|family|ruleset)\s*$", text):
+        return replacement("names stand without quotes", stop.span, found.strip('"'))
+    if "STRING" in stop.accepted and found == "the end of the text" and (word := re.search(r"\b(\w+)\s*$", text)):
+        return advice(f'text follows between double quotes: `{word[1]} "..."`')
     if "STRING" in stop.accepted and re.search(r"\b(cites|unsound|reference)\s*$", text) and found[:1].isalpha():
         rest = stop.line[stop.span.column - 1 :].rstrip()
         end = stop.span.column + len(rest)

@@ -41,11 +41,17 @@ _CHARACTERS = {
     "\u2260": "!=",
     "\u2192": "=>",
     "\u21d2": "=>",
+    "\u27f9": "=>",
+    "\u27f6": "=>",
+    "\u27fa": "<=>",
+    "\u2194": "<=>",
     "\u21d4": "<=>",
 }
 _ADVICE = {
     "/*": "a comment begins with `#`",
     "rule": "write `rewrite NAME in RULESET`",
+    **dict.fromkeys(("op", "class", "kernel", "struct"), "write `operator NAME(x: T[*S]) -> y: T[*S] { ... }`"),
+    **dict.fromkeys(("fn", "fun"), "write `function NAME(a) = ...`"),
 }
 _ATTRIBUTE_AMONG_OPERANDS = re.compile(r"\brewrite\b.*[(,]\s*\w+\s*$", re.DOTALL)
 _NAMED_ON = re.compile(r"\w+\s+in\b")
@@ -99,7 +105,7 @@ def _other_word(stop: Stop) -> Fix | None:
     if rest[:1] == "'":
         return _in_quotes(stop)
     for word in (rest[:2], stop.found, rest[:1]):
-        if word in _ADVICE:
+        if word in _ADVICE and (word == "/*" or "OPERATOR" in stop.accepted):
             return advice(_ADVICE[word])
         if word in _INSTEAD and (word != "->" or "=>" in stop.signs):
             text, new = _INSTEAD[word]
@@ -143,17 +149,21 @@ def _sign(stop: Stop) -> Fix | None:
     if found == ">" and stop.line[: stop.span.column - 1].endswith("<"):
         before_it = stop.span._replace(column=stop.span.column - 1)
         return replacement("write `!=`", before_it, "!=")
-    if found in COMPARISONS:
+    if found in COMPARISONS and re.search(r"[<>=]", text.rpartition("\n")[2]) and not _in_signature(text):
         return advice("write `a < b and b < c`: comparisons do not chain")
     if found == "=" and "SEMICOLON" in accepted and _ATTRIBUTE_AMONG_OPERANDS.search(text):
         return _behind_operands(stop)
-    if found == "=" and "EQUAL" not in accepted:
+    if found == "=" and "EQUAL" not in accepted and ("==" in stop.signs or text.endswith("=")):
         return replacement("write `==` to compare", stop.span, "==")
     if re.fullmatch(r"\.\d+", found) and re.search(r"\d\.\d*$", text):
         return advice("a number has one decimal point")
     if found == ";" and "SEMICOLON" not in accepted:
         return replacement("nothing ends with `;` here", stop.span, "")
     return None
+
+
+def _in_signature(text: str) -> bool:
+    return text.startswith("operator") and "{" not in text
 
 
 def _behind_operands(stop: Stop) -> Fix:
@@ -185,7 +195,7 @@ def _missing(stop: Stop) -> Fix | None:
         return replacement(said, _rest(stop), '"{}"'.format(words[0].strip("';"))) if words else advice(said)
     if "SEMICOLON" in accepted and re.search(r"\bonnx\s+\S+\s*$", text):
         return edit("an `onnx` clause ends with `;`", Edit(stop.behind_text(), ";"))
-    if "COLON" in accepted and re.search(r"\boperator\b[^{]*$", text):
+    if "COLON" in accepted and re.search(r"\boperator\b[^({]*\([^{]*$", text):
         return advice("an operand has a type: `x: T[*S]`")
     if found == "[" and re.search(r"\bfor\b.*\bin\s*$", text):
         return _without_brackets(stop)

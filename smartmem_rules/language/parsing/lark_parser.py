@@ -21,6 +21,7 @@ from smartmem_rules.language.parsing.builder import Builder
 from smartmem_rules.language.parsing.expectation import in_words
 from smartmem_rules.language.parsing.grammar import builder_of_lark, grammar, resolving
 from smartmem_rules.language.parsing.hints import hint, rangeless
+from smartmem_rules.language.parsing.repairs import repaired
 from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.syntax import Module, Span
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
@@ -102,6 +103,7 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     fix = hint(stop)
     if fix is None and _WORD.fullmatch(found.strip("`")):
         fix = spelling(found.strip("`"), filter(str.isalpha, signs), span)
+    fix = fix or repaired(text, stop)
     begin = rangeless(stop)
     if begin is not None:
         return Diagnostic(Code.SYNTAX, "error", "this reduction has no range", begin, fix=fix)

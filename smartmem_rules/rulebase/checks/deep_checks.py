@@ -116,6 +116,8 @@ def _converted(failure: str) -> Fix | None:
     """How to mend a definition whose element types do not fit."""
     if failure.startswith("operands of"):
         return advice("convert one of them: `cast(x[i], float32)`; an index becomes a number by `float(i)`")
+    if "has no value here" in failure:
+        return advice("functions take elements: `exp(x[i, k])`")
     if "its definition" in failure:
         return advice("convert the right side, `cast(..., T)`, or declare the type that it has")
     return None

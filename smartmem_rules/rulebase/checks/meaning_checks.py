@@ -23,6 +23,26 @@ def check_conditions(conditions: Sequence[s.Expression]) -> Iterator[Diagnostic]
         if what is not None:
             message = f"a condition holds or does not hold, but this is {what}"
             yield Diagnostic(Code.NO_CONDITION, "error", message, part.span, fix=advice("compare it: `rank(x) == 2`"))
+        for node in nodes(part):
+            yield from _never_equal(node)
+
+
+_NUMBERS = frozenset({"rank", "extent", "prod", "sum_of", "count", "uses", "value", "index_of", "ceil_div"})
+
+
+def _never_equal(node: s.Syntax) -> Iterator[Diagnostic]:
+    """Numbers that are compared with texts."""
+    match node:
+        case s.Binary(operator="==" | "!=", left=left, right=right):
+            for one, other in ((left, right), (right, left)):
+                if isinstance(one, s.Call) and one.function in _NUMBERS and isinstance(other, s.Text):
+                    message = f"`{one.function}` gives a number, which equals no text"
+                    number = other.value.lstrip("-").replace(".", "", 1).isdigit()
+                    bare = replacement("write it without quotes", other.span, other.value)
+                    fix = bare if number else advice("write a number")
+                    yield Diagnostic(Code.NO_CONDITION, "error", message, other.span, fix=fix)
+        case _:
+            pass
 
 
 def _no_condition(part: s.Expression) -> str | None:

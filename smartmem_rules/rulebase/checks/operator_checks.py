@@ -267,15 +267,19 @@ def _check_output_indices(equation: s.EquationSyntax, output: s.Output) -> Itera
     given = index_count([s.Splat(b.span, b.bound) if b.kind == "loops" else b.bound for b in equation.indices])
     if given.contradicts(rank):
         message = f"`{equation.tensor}` has {rank}, but is written with {given}"
-        yield Diagnostic(
-            Code.INDEX_COUNT, "error", message, equation.span, secondary=(output.span, "its shape is given here")
+        secondary, fix = (
+            (output.span, "its shape is given here"),
+            advice("write one index for each extent of its shape"),
         )
+        yield Diagnostic(Code.INDEX_COUNT, "error", message, equation.span, secondary=secondary, fix=fix)
 
 
 def _known(word: str, words: frozenset[str] | set[str], code: Code, what: str, span: s.Span) -> Iterator[Diagnostic]:
     if word not in words:
         fix = spelling(word, words, span)
         note = None if fix else f"there are {', '.join(sorted(words))}"
+        if fix is None and what == "dtype":
+            fix = advice("write `T`, any number, or one of these dtypes and classes")
         yield Diagnostic(code, "error", f"there is no {what} `{word}`", span, note=note, fix=fix)
 
 

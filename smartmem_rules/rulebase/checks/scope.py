@@ -117,7 +117,11 @@ class Scope:
         message = f"`{name.id}` is not {self.place}"
         fix = spelling(name.id, self.names, name.span) or _known_names(self.names, self.extents)
         if name.id in _CLAUSES:
-            fix = advice(f"a clause follows the guards without a comma: remove the one before `{name.id}`")
+            fix = advice(
+                f"`{name.id}` follows the guards: remove the comma or the `and` before it, or write a guard there"
+            )
+        if name.id in _VALUES:
+            fix = replacement(f"write `{_VALUES[name.id]}`", name.span, _VALUES[name.id])
         yield Diagnostic(self.unknown, "error", message, name.span, fix=fix)
 
     def _call(self, call: s.Call) -> Iterator[Diagnostic]:
@@ -162,11 +166,14 @@ class Scope:
         given = index_count(read.items)
         if given.contradicts(rank):
             message = f"`{read.base.id}` has {rank}, but is read with {given}"
-            yield Diagnostic(
-                Code.INDEX_COUNT, "error", message, read.span, secondary=(declared, "its shape is given here")
+            secondary, fix = (
+                (declared, "its shape is given here"),
+                advice("write one index for each extent of its shape"),
             )
+            yield Diagnostic(Code.INDEX_COUNT, "error", message, read.span, secondary=secondary, fix=fix)
 
 
+_VALUES = {"None": "none", "null": "none", "nil": "none", "True": "true", "False": "false", "NaN": "nan", "Inf": "inf"}
 _CLAUSES = frozenset({"explores", "defers", "relaxes", "tags", "cites", "unsound", "where"})
 
 
