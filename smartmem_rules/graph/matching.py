@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from smartmem_rules.graph.instead import instead_of
 from smartmem_rules.graph.known.shapes import holds_extents
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
 from smartmem_rules.graph.weights import Values
@@ -24,6 +25,7 @@ from smartmem_rules.tensor.expr import TensorType, tensors_read
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate_overload
 from smartmem_rules.tensor.primitives import Array
+from smartmem_rules.tensor.unmet import UnmetError
 
 _LARGEST_CONSTANT = 1 << 16
 """A tensor with more elements than this is read at run time rather than written into the equations."""
@@ -85,7 +87,7 @@ class Matcher:
     instances: Instances
     """Takes in what nodes are, so that rules need not compute it again."""
     _overloads: dict[tuple[str, str], list[ast.Operator]] = field(init=False)
-    _cache: dict[tuple[object, ...], _Prepared | str] = field(default_factory=dict)
+    _cache: dict[tuple[object, ...], _Prepared | Unsupported] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._overloads = {}
@@ -110,7 +112,7 @@ class Matcher:
         domain = domain_of(node.domain)
         candidates = self._candidates(domain, node.op_type)
         attributes = {attribute.name: raw_attribute(attribute) for attribute in node.attribute}
-        reasons: list[str] = []
+        reasons: dict[str, bool] = {}
         unknown: set[str] = set()
         refused: list[ast.Operator] = []
         for operator in candidates:
@@ -121,13 +123,13 @@ class Matcher:
             except Unsupported as reason:
                 if not isinstance(reason, NeedsConstant):
                     refused.append(operator)
-                if str(reason) not in reasons:
-                    reasons.append(str(reason))
+                reasons[str(reason)] = isinstance(reason, UnmetError)
                 if isinstance(reason, NeedsConstant):
                     unknown |= reason.tensors
         if unknown:
             raise NeedsConstant("; ".join(reasons), unknown)
-        raise Unsupported("; ".join(reasons))
+        # an overload that takes the operands, and refuses what they are, says more than those for other operands
+        raise Unsupported("; ".join([text for text, unmet in reasons.items() if unmet] or reasons))
 
     def undefined(self, node: onnx.NodeProto) -> str | None:
         """Why no definition can accept the node, whatever its operands are; None if one might."""
@@ -144,6 +146,7 @@ class Matcher:
         if overloads is None:
             own = [n for d, n in self._overloads if d == domain]
             near = did_you_mean(name, own) if domain != DEFAULT_DOMAIN else None
+            near = instead_of(domain, name) or near
             raise Unsupported("the rule base defines no such operator" + (f"; {near}" if near else ""))
         opset = self.opsets.get(domain)
         if opset is None:
@@ -172,8 +175,8 @@ class Matcher:
             prepared = self._cache[key] = self._prepare(operator, types, given, wanted)
             if isinstance(prepared, _Prepared) and self._is_first(operator, refused):
                 self.instances.put(types, prepared.attributes, wanted, prepared.instance)
-        if isinstance(prepared, str):
-            raise Unsupported(prepared)
+        if isinstance(prepared, Unsupported):
+            raise prepared.with_traceback(None)
         return Match(
             instance=prepared.instance,
             operands=operands,
@@ -184,11 +187,13 @@ class Matcher:
 
     def _prepare(
         self, operator: ast.Operator, types: Sequence[TensorType | None], given: Mapping[str, Value], wanted: int
-    ) -> _Prepared | str:
+    ) -> _Prepared | Unsupported:
         try:
             instance = instantiate_overload(self.base, operator, types, given, wanted)
+        except UnmetError as unmet:
+            return unmet
         except (Unsupported, DefinitionError, SymbolicExtentError) as reason:
-            return str(reason)
+            return Unsupported(str(reason))
         reads = frozenset(name for e in instance.equations for name in tensors_read(e.body))
         attributes = {name: instance.values.get(name) for name in compile_time_names(operator)} | dict(given)
         known: dict[str, Value] = {name: value for name, value in attributes.items() if value is not None}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -92,7 +93,7 @@ def check_data_files(graph: onnx.GraphProto, folder: Path | None) -> tuple[str, 
             place = location(tensor).get("location", "")
             if place in RECIPES or place in found:
                 continue
-            if folder is None or not (folder / place).is_file():
+            if folder is None or not os.path.isfile(folder / place):
                 missing.setdefault(place, []).append(name)
             else:
                 found[place] = None
@@ -127,12 +128,13 @@ def _some(names: list[str]) -> str:
     return f"{len(names)} tensor{'' if len(names) == 1 else 's'} ({shown}{rest})"
 
 
-def tensor_value(name: str, tensor: onnx.TensorProto, folder: Path | None) -> Array:
+def tensor_value(name: str, tensor: onnx.TensorProto, folder: Path | None, mapped: bool = False) -> Array:
     """The array of a tensor.
 
     Args:
         name: for messages.
         folder: where the model's data files are, None if it has none.
+        mapped: whether what lies in a data file stays there and is read where it is looked at.
 
     Raises:
         GraphError: the data do not fit the tensor's shape and dtype, or the data file is missing.
@@ -145,7 +147,7 @@ def tensor_value(name: str, tensor: onnx.TensorProto, folder: Path | None) -> Ar
             return _Normal(tensor, entries).array()
         if entries["location"] == "zlib-base64":
             return shaped(np.frombuffer(_decompressed(entries["data"], stored_bytes(tensor)), np.uint8), tensor)
-        return _from_file(tensor, entries, folder)
+        return _from_file(tensor, entries, folder, mapped)
 
 
 @contextmanager
@@ -208,7 +210,7 @@ def shaped(data: Array, tensor: onnx.TensorProto) -> Array:
     return data.view(dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(tuple(tensor.dims))
 
 
-def _from_file(tensor: onnx.TensorProto, entries: Mapping[str, str], folder: Path | None) -> Array:
+def _from_file(tensor: onnx.TensorProto, entries: Mapping[str, str], folder: Path | None, mapped: bool) -> Array:
     if folder is None:
         raise FileNotFoundError(entries["location"])
     path = (folder / entries["location"]).resolve()
@@ -220,6 +222,8 @@ def _from_file(tensor: onnx.TensorProto, entries: Mapping[str, str], folder: Pat
         raise ValueError(f"it is said to be {length} bytes from {offset}, its shape takes {wanted}")
     if path.stat().st_size < offset + length:
         raise ValueError(f"{path.name} ends before its data do")
+    if mapped and length and tensor.data_type not in PACKED_BITS:
+        return shaped(np.memmap(path, np.uint8, "r", offset, (length,)).view(np.ndarray), tensor)
     data = np.fromfile(path, np.uint8, length, offset=offset)
     if tensor.data_type in PACKED_BITS:
         stored = onnx.TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=data.tobytes())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.atoms import Var
@@ -10,7 +10,8 @@ from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import Elements
 from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.definitions.values import Scope
-from smartmem_rules.tensor.expr import Equation, FreshNames, Reduce, TensorType, tensors_read
+from smartmem_rules.tensor.expr import Equation, Reduce, TensorType, tensors_read
+from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 
@@ -83,17 +84,3 @@ def values_at_each_place(
         return evaluate_equations((equation,), dict(arrays))[_RESULT].reshape(-1)
     except (DefinitionError, Unsupported, OutsideError, InterpretError):
         return None
-
-
-def tensors_of(expression: ast.Syntax) -> Iterator[tuple[str, ast.Span]]:
-    """The tensors of which loops inside of an expression read elements, each with the place of the read."""
-    stack: list[tuple[object, bool]] = [(expression, False)]
-    while stack:
-        node, looping = stack.pop()
-        if isinstance(node, tuple):
-            stack.extend((part, looping) for part in node)
-        elif isinstance(node, ast.Syntax):
-            looping = looping or isinstance(node, ast.Reduction)
-            if looping and isinstance(node, ast.Subscript) and isinstance(node.base, ast.Name):
-                yield node.base.id, node.span
-            stack.extend((getattr(node, name), looping) for name in ast.parts_of(node))

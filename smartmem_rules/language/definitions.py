@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from smartmem_rules.language.expressions import Binder, Declaration, Expression, Syntax
 from smartmem_rules.records import dataclass
 
@@ -104,3 +106,5 @@ class Operator(Declaration):
     override: bool = False  # takes the place of a built-in definition, and says so
     reference: str | None = None  # "package.module:function", which computes the operator with numpy
     costs: tuple[Cost, ...] = ()
+    expects: tuple[Expression, ...] = field(default=(), repr=False)
+    """What is required of the elements of constants; no part of the text, as nothing that is proved depends on it."""

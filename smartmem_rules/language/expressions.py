@@ -220,3 +220,17 @@ def conjuncts(*conditions: Expression) -> Iterator[Expression]:
             yield from conjuncts(condition.left, condition.right)
         else:
             yield condition
+
+
+def tensors_of(expression: Syntax) -> Iterator[tuple[str, Span]]:
+    """The tensors of which loops inside of an expression read elements, each with the place of the read."""
+    stack: list[tuple[object, bool]] = [(expression, False)]
+    while stack:
+        node, looping = stack.pop()
+        if isinstance(node, tuple):
+            stack.extend((part, looping) for part in node)
+        elif isinstance(node, Syntax):
+            looping = looping or isinstance(node, Reduction)
+            if looping and isinstance(node, Subscript) and isinstance(node.base, Name):
+                yield node.base.id, node.span
+            stack.extend((getattr(node, name), looping) for name in parts_of(node))

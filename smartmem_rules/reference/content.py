@@ -94,7 +94,9 @@ def _operators(base: RuleBase) -> list[Entry]:
     for name in sorted(base.operators):
         for number, operator in enumerate(base.operators[name]):
             lines = [print_signature(operator)]
-            lines += [f"    require {print_expression(condition)}" for condition in operator.requires]
+            lines += [
+                f"    require {print_expression(condition)}" for condition in (*operator.requires, *operator.expects)
+            ]
             lines += [f"    let {let.name} = {print_expression(let.value)}" for let in operator.lets]
             lines += [f"    {print_definition(equation)}" for equation in operator.equations]
             anchor = name if not number else f"{name}-{number + 1}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
+from functools import lru_cache
 from typing import Protocol
 
 from smartmem_rules.language import syntax as s
@@ -119,10 +120,16 @@ def functions_named(texts: Iterable[str], names: Set[str], text_of: Callable[[st
     """
     pending, found = list(texts), set[str]()
     while pending:
-        named = names & set(_WORD.findall(pending.pop()))
+        named = names & _words(pending.pop())
         pending += map(text_of, named - found)
         found |= named
     return list(map(text_of, sorted(found)))
+
+
+@lru_cache(maxsize=1 << 12)
+def _words(text: str) -> frozenset[str]:
+    """The words of a text; those of an operator or a function are asked for by each rule that speaks of it."""
+    return frozenset(_WORD.findall(text))
 
 
 def _operators_of(rule: s.Rule) -> set[str]:

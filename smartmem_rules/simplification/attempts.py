@@ -85,6 +85,7 @@ def _simplified(given: onnx.ModelProto, task: Task, options: Options, checking: 
         seen = seen_by_rules(given, task.folder, options, left_out)
         checking.wait()  # the e-graph and ONNX Runtime's tensors would add up
         found = simplified(seen, options, task.aside)
+        seen.region.forget_weights()
         if not found.is_better and given is task.model:
             return found
         checking.begin(seen.bounds)

@@ -85,8 +85,9 @@ def _simplified(
 def _may_run_early(model: onnx.ModelProto) -> bool:
     """Whether ONNX Runtime may run a model while it is imported.
 
-    That is so where no input holds indices, of which only the imported model tells how large they may be, and where the
-    import reads no data files, which ONNX Runtime holds at that time.
+    That is so where no input holds indices, of which only the imported model tells how large they may be, and where no
+    weights lie in data files: such models are large, and what the import computes of them would add to what ONNX
+    Runtime holds.
     """
     held = {tensor.name for tensor in model.graph.initializer}
     inputs = (value.type.tensor_type.elem_type for value in model.graph.input if value.name not in held)

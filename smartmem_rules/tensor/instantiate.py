@@ -16,12 +16,15 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import bind, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
-from smartmem_rules.tensor.definitions.elements import Elements, Step, Watch
+from smartmem_rules.tensor.definitions.elements import Elements, Step
 from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
-from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, FreshNames, TensorType, needed
+from smartmem_rules.tensor.definitions.watch import Watch
+from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, TensorType, needed
 from smartmem_rules.tensor.index import variable
+from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.ranges import may_vanish
+from smartmem_rules.tensor.unmet import UnmetError
 
 COUNT = TensorType("int64", ())
 """What holds an extent that depends on data."""
@@ -161,8 +164,12 @@ class Instantiation:
         )
 
     def _require(self, requirement: ast.Expression) -> None:
-        if not truth(requirement, self.scope):
-            raise Unsupported(f"a requirement of {self.operator.name} does not hold ({requirement.span})")
+        try:
+            holds = truth(requirement, self.scope)
+        except Unsupported as said:
+            raise UnmetError(self.operator, requirement, self.scope, str(said)) from said
+        if not holds:
+            raise UnmetError(self.operator, requirement, self.scope, None)
 
     # --- outputs ---
 

@@ -15,6 +15,7 @@ from smartmem_rules.decoding.errors import CacheFullError, GenerateError
 from smartmem_rules.decoding.generator import Generator
 from smartmem_rules.decoding.model.growth import BEHIND, COUNTED, Growth
 from smartmem_rules.graph.zoo import materialized_model
+from smartmem_rules.limits import LimitError, Limits
 from tests.decoding.conftest import BOUND
 from tests.decoding.models import by_onnxruntime, model_of
 
@@ -138,6 +139,16 @@ def test_a_bound_beyond_the_positions_of_the_model_is_refused() -> None:
 def test_a_bound_beyond_the_tables_of_angles_is_refused() -> None:
     with pytest.raises(GenerateError, match=r"GroupQueryAttention(.|\n)*give a bound below 1025"):
         Generator(model_of("grouped_tiny"), bound=1025)
+
+
+def test_a_bound_beyond_all_tensors_is_refused_as_a_bound() -> None:
+    with pytest.raises(GenerateError, match=r"bound to 1000000000 tokens .* give a shorter bound"):
+        Generator(model_of("llama_tiny"), bound=10**9)
+
+
+def test_a_model_that_is_too_large_by_itself_is_not_blamed_on_the_bound() -> None:
+    with pytest.raises(LimitError, match="nodes"):
+        Generator(model_of("llama_tiny"), bound=BOUND, limits=Limits(nodes=3))
 
 
 @pytest.mark.parametrize("name", ["sequences", "bound", "block"])

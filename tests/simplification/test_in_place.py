@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import mmap
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,6 +20,7 @@ from smartmem_rules.simplification.encoding import encoded_bytes, header, is_ins
 from smartmem_rules.simplification.files import write_model
 from smartmem_rules.simplification.in_place import LARGE, mapped, read_in_place
 from smartmem_rules.simplification.options import Options
+from smartmem_rules.simplification.rewriting.simplifying import seen_by_rules
 from smartmem_rules.simplification.simplify import simplify_file, simplify_model
 from tests.simplification.models import drawn, model, run
 from tests.simplification.test_simplify import node
@@ -44,6 +47,13 @@ def with_weights(folder: Path) -> Path:
     return path
 
 
+def root_of(array: Any) -> Any:
+    """What the memory of an array belongs to."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return array.obj if isinstance(array, memoryview) else array
+
+
 def encoded(proto: onnx.ModelProto, folder: Path | None = None) -> bytes:
     stream = io.BytesIO()
     write_encoded(proto, stream, folder)
@@ -65,6 +75,21 @@ def test_what_was_left_is_mapped(tmp_path: Path) -> None:
     left, folder = read_in_place(with_weights(tmp_path))
     assert folder is not None
     np.testing.assert_array_equal(mapped(left.graph.initializer[1], folder), drawn(WEIGHT, 1))
+
+
+def test_weights_of_data_files_are_mapped_and_their_pages_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "in.onnx"
+    given = onnx.load(with_weights(tmp_path))
+    onnx.save(given, path, save_as_external_data=True, location="in.data", size_threshold=0)
+    proto, folder = read_in_place(path)
+    region = seen_by_rules(proto, folder, Options()).region
+    assert sorted(region.left) == ["described", "large", "plain"]
+    for _ in range(2):
+        for place, name in enumerate(("large", "described", "plain")):
+            array = region.graph.constants[name]
+            assert isinstance(root_of(array), mmap.mmap)
+            np.testing.assert_array_equal(array, drawn(WEIGHT, place))
+        region.forget_weights()
 
 
 def test_a_model_simplified_in_place_has_the_same_bytes(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from smartmem_rules.decoding.model.unchanging import Given, computed_once, make_
 from smartmem_rules.graph.failures import UncoveredNodesError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import load_model
-from smartmem_rules.limits import DEFAULT_LIMITS
+from smartmem_rules.limits import DEFAULT_LIMITS, LimitError
 from smartmem_rules.pipeline import input_bounds, rules_of
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.extents import shape_text
@@ -137,8 +137,15 @@ class Reading:
 
     def _imported(self, model: onnx.ModelProto, folder: Path | None, step: Step) -> Graph:
         # the last token of a full cache and a longest prompt both need a place more
+        tokens = PAST if step.behind else SEQUENCE
         try:
-            return self._import(model, folder, {PAST if step.behind else SEQUENCE: (1, self.bound - 1)})
+            return self._import(model, folder, {tokens: (1, self.bound - 1)})
+        except LimitError as error:
+            self._import(model, folder, {tokens: 1})  # where one token is too much as well, it is not the bound
+            raise GenerateError(
+                f"the cache is bound to {self.bound} tokens of each sequence, which is too many for this model: "
+                f"{error}; give a shorter bound"
+            ) from error
         except UncoveredNodesError as error:
             said = "\n".join(line for line in str(error).splitlines() if "--dim" not in line)
             raise GenerateError(

@@ -48,6 +48,11 @@ def empty(node: onnx.NodeProto, operands: Operands) -> bool:
     return operands[0] is not None and operands[0].size == 0
 
 
+def no_axes_given(node: onnx.NodeProto, operands: Operands) -> bool:
+    """Whether the second operand is a list of axes without an axis, which is not the same as no list."""
+    return len(operands) > 1 and operands[1] is not None and operands[1].size == 0
+
+
 def range_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
     x = operands[0]
     return x is not None and bool(x.size) and not bool(np.abs(x).max() < 1e37)
@@ -106,11 +111,6 @@ def far_away(node: onnx.NodeProto, operands: Operands) -> bool:
         return False
     far = np.abs(places.astype(np.float64)) * max(x.shape[2:], default=1)
     return bool(np.any(np.isfinite(far) & (far >= 2.0**24)))
-
-
-def negative_clip(node: onnx.NodeProto, operands: Operands) -> bool:
-    clip = attribute(node, "clip", 0.0)
-    return isinstance(clip, float) and clip < 0
 
 
 def infinite_parameters(node: onnx.NodeProto, operands: Operands) -> bool:

@@ -56,6 +56,20 @@ FAULTS = (
     ),
     Fault("Sign", conditions.nan_in("float16"), "ONNX Runtime's sign of NaN is 0 in float16, NaN in the other types"),
     Fault("CDist", conditions.not_finite, "ONNX Runtime expands the squares of differences, and inf - inf is NaN"),
+    Fault(
+        "CDist",
+        conditions.sum_of_squares_overflows,
+        "ONNX Runtime expands the squares of differences, which overflow apart: inf - inf is NaN",
+    ),
+    *(
+        Fault(o, conditions.empty, "ONNX Runtime does not write a sum of no products")
+        for o in ("MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul")
+    ),
+    Fault(
+        "Squeeze",
+        conditions.no_axes_given,
+        "an empty list of axes removes nothing by ONNX's shape inference and evaluator, and all by ONNX Runtime",
+    ),
     Fault("Shrink", conditions.doubles, "ONNX Runtime shrinks doubles in single precision"),
     Fault("Shrink", conditions.large_integers, "ONNX Runtime shrinks integers in single precision"),
     *(
@@ -119,7 +133,6 @@ FAULTS = (
     Fault(
         "Pow", conditions.power_overflows, "ONNX Runtime's powers of integers are those of doubles, which do not wrap"
     ),
-    *(Fault(o, conditions.negative_clip, "a bound below zero bounds nothing") for o in ("GRU", "LSTM", "RNN")),
     *(
         Fault(o, conditions.infinite_parameters, "ONNX Runtime multiplies the parameters out: inf - inf")
         for o in ("BatchNormalization", "InstanceNormalization")

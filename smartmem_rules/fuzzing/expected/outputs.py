@@ -27,6 +27,7 @@ from smartmem_rules.fuzzing.expected.roundings import (
     RECURRENT,
     STASHED,
     SUMMING,
+    WITHIN_ONE,
     WITHOUT_SIGN,
 )
 from smartmem_rules.fuzzing.expected.sums import (
@@ -203,6 +204,8 @@ class Reference:
         if node.op_type in CANCELLING and noise is not None:
             extent = max(_array(operands[0]).shape, default=1) if node.op_type in INTERPOLATING else 1
             results = [self._cancelled(n, r, operands, noise, extent) for n, r in zip(names, results, strict=True)]
+            if node.op_type in WITHIN_ONE:
+                results = [_within_one(r, noise) for r in results]
         for name, result in zip(names, results, strict=True):
             rounds = noise if node.op_type not in EXACT or self._narrow(name) else None
             values[name] = self._held(name, result, rounds, overflow)
@@ -322,6 +325,11 @@ def _perhaps_nothing(values: Array, small: Array, noise: np.random.Generator) ->
     1 + erf(x) and a sum that cancels are multiples of a step or nothing at all, and a denormal exponential may be 0.
     """
     return np.where(small & (noise.random(values.shape) < _VANISHING), 0.0, values)
+
+
+def _within_one(values: Array, noise: np.random.Generator) -> Array:
+    """Results of a function into [-1, 1] that noise has moved; what it has moved out of there may be any of them."""
+    return np.where(np.abs(values) > 1, noise.uniform(-1, 1, values.shape), values)
 
 
 def _array(value: Array | None) -> Array:

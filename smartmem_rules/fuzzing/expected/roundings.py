@@ -48,6 +48,8 @@ CANCELLING = frozenset(
     }
 )  # fmt: skip
 """Functions that are computed in steps whose roundings are those of numbers as large as the operand."""
+WITHIN_ONE = frozenset({"Sin", "Cos"})
+"""Those of them whose results lie between -1 and 1, however little is known of the operand."""
 INTERPOLATING = frozenset({"GridSample", "Resize"})
 """Those of them that weigh neighbours by the fraction of a place: the place's rounding grows with the extent."""
 STASHED = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormalization", "SkipLayerNormalization"})

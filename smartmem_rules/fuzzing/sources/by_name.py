@@ -14,6 +14,7 @@ from smartmem_rules.fuzzing.recipes import (
     dynamic_integers,
     extents,
     few_bits,
+    growing,
     integers,
     math,
     rules,
@@ -55,7 +56,9 @@ HEAVY = frozenset({
     blocks.normalization, blocks.attention, blocks.fused,
 })  # fmt: skip
 """What most of the kernels of large models compute."""
-FLOWS = (control.choice, control.choice, control.loop, control.loop, control.scan, control.function)
+FLOWS = (
+    control.choice, control.choice, control.loop, control.loop, growing.growing, control.scan, control.function,
+)  # fmt: skip
 """Control flow, of which a model has some where it has any."""
 FLOW_SHARE = 0.35
 INNER_FLOW_SHARE = 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import tensors_of
 from smartmem_rules.language.fixes import advice
 from smartmem_rules.language.parsing.expression_builder import (
     Children,
@@ -106,6 +107,9 @@ class Builder(RuleBuilder):
         self._refuse_repeated_clauses(children)
         internal = bool(group_of(children, "internal"))
         bindings = nodes_of(children, s.OnnxBinding)
+        required = [group[1] for group in nodes_of(children, list) if group and group[0] == "require"]
+        operands = {one.name for one in inputs if one.constant is None}
+        expects = tuple(one for one in required if any(name in operands for name, _ in tensors_of(one)))
         if not bindings and not internal:
             bindings = (s.OnnxBinding(self._span([children[1]]), "ai.onnx", name, 1, None),)
         return s.Operator(
@@ -120,7 +124,8 @@ class Builder(RuleBuilder):
             override=bool(group_of(children, "override")),
             onnx=bindings[0] if bindings else None,
             also=bindings[1:],
-            requires=tuple(group[1] for group in nodes_of(children, list) if group and group[0] == "require"),
+            requires=tuple(one for one in required if one not in expects),
+            expects=expects,
             lets=nodes_of(children, s.Let),
             equations=nodes_of(children, s.EquationSyntax),
             reference=unquote(reference[1]) if (reference := group_of(children, "reference")) else None,

@@ -377,7 +377,7 @@ def _operator_clauses(operator: s.Operator) -> list[str]:
     clauses += [f"class {operator.declared_class}"] if operator.declared_class is not None else []
     clauses += [f"mapping {operator.declared_mapping}"] if operator.declared_mapping is not None else []
     clauses += [f"reference {quoted(operator.reference)}"] if operator.reference is not None else []
-    clauses += [f"require {print_expression(condition)}" for condition in operator.requires]
+    clauses += [f"require {print_expression(condition)}" for condition in (*operator.requires, *operator.expects)]
     clauses += [f"let {let.name} = {print_expression(let.value)}" for let in operator.lets]
     clauses += [f"cost {cost.quantity} = {print_expression(cost.value)}" for cost in operator.costs]
     return clauses + [print_definition(equation) for equation in operator.equations]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.expressions import nodes, tensors_of
 from smartmem_rules.language.fixes import advice, replacement
 from smartmem_rules.language.patterns import subpatterns
 from smartmem_rules.language.printing.printer import print_expression
@@ -53,7 +53,6 @@ def check_computed_on_left(left: s.Pattern) -> Iterator[Diagnostic]:
 def check_loops(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
     """Loops over elements of tensors that no guard asks to be constant; predicates are written out."""
     from smartmem_rules.analysis.ordering import constant_names  # start-up time
-    from smartmem_rules.guards.constant_elements import tensors_of  # start-up time
 
     constants = constant_names(rule.guards)
     tensors = {node.name for node in nodes(rule) if isinstance(node, s.PatternVariable)}

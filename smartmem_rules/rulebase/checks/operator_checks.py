@@ -95,7 +95,7 @@ def check_operator(operator: s.Operator, functions: Functions, names: Names) -> 
     for let in operator.lets:
         yield from scope.problems(let.value)
         scope = scope.with_names([let.name])
-    for condition in operator.requires:
+    for condition in (*operator.requires, *operator.expects):
         yield from scope.problems(condition)
     for output in operator.outputs:
         inner = scope.with_names([output.index] if output.index else [])

@@ -8,6 +8,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.expressions import tensors_of
 from smartmem_rules.language.fixes import advice
 from smartmem_rules.language.vocabulary import ELEMENT_FUNCTIONS, GUARD_FUNCTIONS, LIST_FUNCTIONS
 from smartmem_rules.rulebase.checks.scope import children, head
@@ -71,8 +72,6 @@ def impurities(
 
 def _loop(loop: s.Reduction, tensors: frozenset[str], what: str) -> Iterator[Diagnostic]:
     """A loop that looks at no tensor of the left side; that those are constant is asked of the rule as a whole."""
-    from smartmem_rules.guards.constant_elements import tensors_of  # start-up time
-
     read = {name for name, _ in tensors_of(loop)}
     if not read:
         fix = "use a function of lists, such as `sum_of`"

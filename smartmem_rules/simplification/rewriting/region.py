@@ -18,14 +18,24 @@ from smartmem_rules.graph.failures import UncoveredNodesError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of, node_inputs
 from smartmem_rules.graph.model import Graph, GraphError
+from smartmem_rules.graph.weights import (
+    RECIPES,
+    check_data_files,
+    is_external,
+    location,
+    stored_bytes,
+    tensor_value,
+)
 from smartmem_rules.limits import Limits
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.runtime.mapped_pages import forget_pages
 from smartmem_rules.simplification.encoding import is_inside
-from smartmem_rules.simplification.in_place import mapped
+from smartmem_rules.simplification.in_place import LARGE, mapped
 from smartmem_rules.simplification.rewriting.folding import reason_of
 from smartmem_rules.simplification.types import Types, is_usable
 from smartmem_rules.tensor.instantiate import size_of
+from smartmem_rules.tensor.primitives import Array
 
 _NAME = re.compile(r"n(\d+)", re.ASCII)
 _ROUNDS = 100
@@ -43,12 +53,19 @@ class Region:
         graph: the imported nodes; that of the node at place 7 of the file is called `n7`.
         barriers: the places of the nodes that stay as they are, each with the reason.
         constants: the initializers and the tensors of Constant nodes by name, of the whole model.
+        left: the arrays of weights that lie in files and are mapped.
     """
 
     model: onnx.ModelProto
     graph: Graph
     barriers: Mapping[int, str]
     constants: Mapping[str, onnx.TensorProto]
+    left: Mapping[str, Array]
+
+    def forget_weights(self) -> None:
+        """Let go of the pages of weights that were read; ONNX Runtime is about to map them as well."""
+        for array in self.left.values():
+            forget_pages(array)
 
     def place_of(self, name: str) -> int | None:
         """Where the ONNX node of a node of the graph stands in the file; None for any other name."""
@@ -113,12 +130,10 @@ def region_of(
     search = _Search(model, base, limits, types, constants, dict(kept))
     for place, reason in _hopeless(model, base, search.types):
         search.add(place, reason)
-    left = {
-        name: mapped(tensor, folder) for name, tensor in constants.items() if folder is not None and is_inside(tensor)
-    }
+    left = _left_in_files(model, constants, folder)
     for _ in range(_ROUNDS):
         search.close()
-        made = _region_model(search)
+        made = _region_model(search, left)
         try:
             graph = import_model(made, base, limits=limits, folder=folder, weights=left)
         except UncoveredNodesError as error:
@@ -131,12 +146,28 @@ def region_of(
                 found = _large(graph, model, small, most)
                 reason = reason_of(most)
             if not found:
-                return Region(model=model, graph=graph, barriers=search.barriers, constants=constants)
+                return Region(model=model, graph=graph, barriers=search.barriers, constants=constants, left=left)
         if not found or search.barriers.keys() >= set(found):
             raise GraphError("the model cannot be taken apart into what rules cover and what they do not")
         for place in found:
             search.add(place, reason)
     raise GraphError(f"after {_ROUNDS} imports there are still nodes that no definition covers")
+
+
+def _left_in_files(
+    model: onnx.ModelProto, constants: Mapping[str, onnx.TensorProto], folder: Path | None
+) -> dict[str, Array]:
+    """The initializers that are not read: they are mapped from the model's file or from its data files."""
+    check_data_files(model.graph, folder)
+    found = {}
+    for tensor in model.graph.initializer:
+        if folder is None or tensor.name not in constants or not is_external(tensor):
+            continue
+        if is_inside(tensor):
+            found[tensor.name] = mapped(tensor, folder)
+        elif location(tensor).get("location") not in RECIPES and stored_bytes(tensor) > LARGE:
+            found[tensor.name] = tensor_value(tensor.name, tensor, folder, mapped=True)
+    return found
 
 
 def _hopeless(model: onnx.ModelProto, base: RuleBase, types: Types) -> Iterator[tuple[int, str]]:
@@ -173,8 +204,8 @@ def _is_text(type_: onnx.TypeProto | None) -> bool:
     return type_ is not None and type_.tensor_type.elem_type == onnx.TensorProto.STRING
 
 
-def _region_model(search: _Search) -> onnx.ModelProto:
-    """The model of all nodes that are no barriers."""
+def _region_model(search: _Search, left: Collection[str]) -> onnx.ModelProto:
+    """The model of all nodes that are no barriers, without the initializers that are left in their files."""
     graph = search.model.graph
     inside = [(place, node) for place, node in enumerate(graph.node) if place not in search.barriers]
     made = {name for _, node in inside for name in node.output if name}
@@ -189,7 +220,7 @@ def _region_model(search: _Search) -> onnx.ModelProto:
         copy.CopyFrom(node)
         copy.name = f"n{place}"
     held = (t for t in graph.initializer if t.name in read and t.name in search.constants)
-    region.initializer.extend(tensor for tensor in held if not is_inside(tensor))
+    region.initializer.extend(tensor for tensor in held if tensor.name not in left)
     region.sparse_initializer.extend(t for t in graph.sparse_initializer if t.values.name in read)
     region.input.extend(onnx.ValueInfoProto(name=name, type=search.types[name]) for name in given)
     region.output.extend(onnx.ValueInfoProto(name=name) for name in wanted)

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from smartmem_rules.guards.constant_elements import at_each_place, tensors_of, values_at_each_place
+from smartmem_rules.guards.constant_elements import at_each_place, values_at_each_place
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.language.expressions import conjuncts, tensors_of
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.definitions.values import Scope, TensorName

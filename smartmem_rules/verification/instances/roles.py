@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import lru_cache
 
-from smartmem_rules.guards.constant_elements import tensors_of
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import tensors_of
 from smartmem_rules.records import dataclass
 
 AXES = "axes"

@@ -392,3 +392,38 @@ def test_a_fused_convolution_is_a_long_sum(activation: str, numbers: list[float]
     assert not _wrong(model, x, got)
     assert _wrong(model, x, got + np.float32(1))
     assert own.precise_ways[0]
+
+
+@pytest.mark.parametrize("operator", ["Sin", "Cos"])
+def test_a_sine_of_a_large_number_is_any_number_up_to_one(operator: str) -> None:
+    """Drawn 2000004522: sines as large as 100 hid that each of a row's elements may be the largest."""
+    model = _model([helper.make_node(operator, ["x"], ["y"])], (64,))
+    x = np.linspace(1e9, 2e10, 64).astype(np.float32)
+    drawn = Reference(model, {"x": x}).compute(np.random.default_rng(1), overflow=False)["y"]
+    assert np.abs(drawn).max() <= 1
+    assert drawn.min() < -0.8
+    assert drawn.max() > 0.8
+
+
+def test_distances_whose_squares_overflow_have_no_reference() -> None:
+    """Drawn 2000003595: ONNX Runtime's inf - inf is NaN, where the definition gives inf."""
+    model = _model([helper.make_node("CDist", ["x", "x"], ["y"], domain="com.microsoft")], (2, 1))
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    with pytest.raises(NoReference, match="overflow apart"):
+        Reference(model, {"x": np.array([[-3e38], [1]], np.float32)})
+
+
+def test_a_list_of_no_axes_has_no_reference() -> None:
+    """Drawn 2000001213: ONNX's shape inference and evaluator remove no axis, ONNX Runtime all of one element."""
+    model = _model([helper.make_node("Squeeze", ["x", "axes"], ["y"])], (2, 1, 4))
+    model.graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.int64), "axes"))
+    with pytest.raises(NoReference, match="empty list"):
+        Reference(model, {"x": np.zeros((2, 1, 4), np.float32)})
+
+
+def test_integer_products_of_no_factors_have_no_reference() -> None:
+    """Dynamic 2025000058: the numbers that ONNX Runtime finds in memory that it does not write."""
+    model = _model([helper.make_node("MatMulInteger", ["x", "b"], ["y"])], (3, 0), TensorProto.UINT8)
+    model.graph.initializer.append(numpy_helper.from_array(np.zeros((0, 4), np.int8), "b"))
+    with pytest.raises(NoReference, match="no products"):
+        Reference(model, {"x": np.zeros((3, 0), np.uint8)})
