@@ -9,9 +9,9 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.fixes import Fix, advice, replacement, spelling
+from smartmem_rules.language.printing.other_functions import how_called, of_another_language
 from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
 from smartmem_rules.records import dataclass
-from smartmem_rules.rulebase.checks.other_functions import how_called, of_another_language
 
 REDUCTIONS = frozenset({"sum", "prod", "mean", "any", "all"})
 """Words that reduce; before a plain list of arguments they are no functions."""
