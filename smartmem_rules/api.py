@@ -10,20 +10,19 @@ from smartmem_rules.arguments import check_types
 from smartmem_rules.explanation.model_nodes import file_nodes, node_of
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
-from smartmem_rules.optimized import OptimizedPlan as OptimizedPlan
-from smartmem_rules.optimized import optimize_now
-from smartmem_rules.planned import DEFAULT_LEVEL as DEFAULT_LEVEL
-from smartmem_rules.planned import PlanOptions as PlanOptions
-from smartmem_rules.planned import plan_only as plan_only
-from smartmem_rules.planned import planned
-from smartmem_rules.quantization.options import LEAST
-from smartmem_rules.quantization.options import Options as QuantizeOptions
+from smartmem_rules.optimized import OptimizedPlan as OptimizedPlan, optimize_now
+from smartmem_rules.planned import (
+    DEFAULT_LEVEL as DEFAULT_LEVEL,
+    PlanOptions as PlanOptions,
+    plan_only as plan_only,
+    planned,
+)
+from smartmem_rules.quantization.options import LEAST, Options as QuantizeOptions
 from smartmem_rules.runtime.devices import AUTO
 from smartmem_rules.runtime.plan_file import is_plan_file, load_plan, plan_files
 from smartmem_rules.runtime.target import device_for
 from smartmem_rules.simplification.options import FOLD_LIMIT, Options
-from smartmem_rules.stages import Clock as Clock
-from smartmem_rules.stages import Progress, Show
+from smartmem_rules.stages import Clock as Clock, Progress, Show
 from smartmem_rules.torch_backend.detection import holds_tensors, is_program
 
 if TYPE_CHECKING:

@@ -32,8 +32,7 @@ from smartmem_rules.runtime.reference import (
 )
 from smartmem_rules.runtime.selftest.report import Report
 from smartmem_rules.runtime.selftest.testing import executor_of
-from smartmem_rules.stages import Clock as Clock
-from smartmem_rules.stages import Progress, Show
+from smartmem_rules.stages import Clock as Clock, Progress, Show
 
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import ModelSource

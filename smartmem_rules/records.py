@@ -20,8 +20,7 @@ _set = object.__setattr__
 
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
-    from dataclasses import dataclass as unguarded
+    from dataclasses import dataclass, dataclass as unguarded
 else:
 
     def dataclass(kind: type | None = None, /, **options: bool) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import zlib
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,6 +17,12 @@ from tests.required_packages import pytest_make_collect_report, pytest_runtest_m
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
+if sys.dont_write_bytecode:
+    # Bytecode that may not lie beside the sources lies in `build/`: each process of a test would compile all again.
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parents[1] / "build" / "bytecode")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 os.environ["SMARTMEM_VERIFY"] = "full"  # every plan that a test makes is checked thoroughly
 os.environ["SMARTMEM_PLANS"] = "off"  # and made anew
 os.environ["SMARTMEM_CALIBRATION"] = "off"  # as the rules say, whatever this computer's figures are
@@ -51,7 +59,6 @@ def pytest_collection(session: pytest.Session) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """From here on the garbage collector looks at what tests make, and waits until that is worth its time."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE, 10, FULL)
     gc.enable()

@@ -23,7 +23,7 @@ LAYERS = (
 )  # fmt: skip
 """From the bottom to the top: a package imports those before it only."""
 MOST_MODULES = 20
-MOST_LINES = 410
+MOST_LINES = 400
 """Of a module: one that grows beyond is split by what its parts do."""
 FAMILIES = {frozenset({"tensor.extents", "tensor.division", "tensor.ranges"})}
 """Circles that a class and the functions behind its operators make: an extent divides, and a quotient is an extent."""

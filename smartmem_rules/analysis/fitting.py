@@ -15,8 +15,8 @@ from smartmem_rules.errors import causes
 from smartmem_rules.language import syntax as s
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
-from smartmem_rules.tensor.definitions.elements import Watch
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth
+from smartmem_rules.tensor.definitions.watch import Watch
 from smartmem_rules.tensor.expr import Condition
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError, at, dimensions, is_symbolic, symbol
 from smartmem_rules.tensor.index import Index

@@ -13,9 +13,9 @@ from smartmem_rules.analysis.everywhere import covers, equal_conditions, equal_i
 from smartmem_rules.certificate.graphs import MadeGraph
 from smartmem_rules.certificate.terms import Refused
 from smartmem_rules.exchange.kernels import OWN_LOOPS, KernelClaim, Stage, Store, store_text
-from smartmem_rules.tensor import expr as e
+from smartmem_rules.tensor import expr as e, inlining
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.expr import Apply, Const, Equation, Expr, FreshNames, FromIndex, Read, Reduce, Select
+from smartmem_rules.tensor.expr import Apply, Const, Equation, Expr, FromIndex, Read, Reduce, Select
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.interpreter.split import without_trivial_loops
 from smartmem_rules.tensor.substitution import map_gathered
@@ -37,7 +37,7 @@ class KernelCheck:
     def __init__(self, made: MadeGraph, stand_for: Mapping[str, str]) -> None:
         self.made = made
         self.stand_for = stand_for
-        self.names = FreshNames(OWN_LOOPS)
+        self.names = inlining.FreshNames(OWN_LOOPS)
         self.ready: set[str] = {*made.model.graph.inputs, *made.constants}
         self.opened: set[str] = set()
         self.stages: Mapping[str, Stage] = {}
@@ -82,7 +82,7 @@ class KernelCheck:
             if len(store.indices) != len(equation.variables):
                 raise Refused(f"{store.tensor} has {len(equation.variables)} axes, not {len(store.indices)}")
             value = self._defined(equation, store.indices)
-            if not (self._copies(store) or self._same(e.refresh(store.value, self.names), value)):
+            if not (self._copies(store) or self._same(inlining.refresh(store.value, self.names), value)):
                 raise Refused(f"what it stores in {store.tensor} is not what the graph defines: {store_text(store)}")
             running = frozenset(v for index in store.indices for v in index.variables)
             if not self._free(store.value) <= running:
@@ -104,7 +104,7 @@ class KernelCheck:
     def _defined(self, equation: Equation, indices: tuple[Index, ...]) -> Expr:
         """An element of a tensor of the graph by its definition; tensors that give indices are read through views."""
         self.opened.add(equation.tensor)
-        element = without_trivial_loops(e.inline(equation, indices, self.names))
+        element = without_trivial_loops(inlining.inline(equation, indices, self.names))
         return e.rebuild(element, lambda index: map_gathered(index, self._under), lambda read: read)
 
     def _under(self, tensor: str, indices: tuple[Index, ...]) -> tuple[str, tuple[Index, ...]]:
@@ -145,7 +145,7 @@ class KernelCheck:
             stage = self.stages[kernel.tensor]
             if len(stage.axes) != len(kernel.indices) or kernel.dtype != stage.value.dtype:
                 return False
-            value = e.refresh(stage.value, self.names)
+            value = inlining.refresh(stage.value, self.names)
             kernel = e.substitute_variables(value, dict(zip(stage.axes, kernel.indices, strict=True)))
         while isinstance(graph, Read):
             if isinstance(kernel, Read) and self._same_read(kernel, graph):

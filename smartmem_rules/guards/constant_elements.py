@@ -10,7 +10,8 @@ from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import Elements
 from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.definitions.values import Scope
-from smartmem_rules.tensor.expr import Equation, FreshNames, Reduce, TensorType, tensors_read
+from smartmem_rules.tensor.expr import Equation, Reduce, TensorType, tensors_read
+from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 

@@ -5,6 +5,5 @@ The stages are written to keep these invariants; the checks here read only their
 at every element what intervals and inverse maps leave open, as tests and debug builds do.
 """
 
-from smartmem_rules.invariants.verify import verify_kernels as verify_kernels
-from smartmem_rules.invariants.verify import verify_plan as verify_plan
+from smartmem_rules.invariants.verify import verify_kernels as verify_kernels, verify_plan as verify_plan
 from smartmem_rules.invariants.violation import InvariantError as InvariantError

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.analyses import equation_of, guard_of
-from smartmem_rules.language.analyses import operators_of as operators_of_analysis
+from smartmem_rules.language.analyses import equation_of, guard_of, operators_of as operators_of_analysis
 from smartmem_rules.language.blocks.strategy import Phase
 from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, Families, chosen, families_of, operators_of

@@ -22,8 +22,12 @@ from smartmem_rules.provenance.explained import ExplainedTerms
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import attribute_key
-from smartmem_rules.rulebase.patterns import is_absent, operators_of, operators_of_all
-from smartmem_rules.rulebase.patterns import run_time_arguments as arguments_of
+from smartmem_rules.rulebase.patterns import (
+    is_absent,
+    operators_of,
+    operators_of_all,
+    run_time_arguments as arguments_of,
+)
 
 _TRIED = 4
 """Terms of one form that are tried as the root of a match."""

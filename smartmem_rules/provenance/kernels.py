@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from smartmem_rules.exchange.expressions import expression_json, index_json
-from smartmem_rules.exchange.kernels import KernelClaim, stage_text, store_text
-from smartmem_rules.exchange.kernels import Stage as ClaimedStage
-from smartmem_rules.exchange.kernels import Store as Claimed
+from smartmem_rules.exchange.kernels import KernelClaim, Stage as ClaimedStage, Store as Claimed, stage_text, store_text
 from smartmem_rules.plan.fusion.equations.program import StoredTable
 from smartmem_rules.plan.fusion.equations.tables import with_tables_in_text
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Store

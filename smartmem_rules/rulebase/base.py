@@ -9,8 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from smartmem_rules.language import cache as kept
-from smartmem_rules.language import syntax as s
+from smartmem_rules.language import cache as kept, syntax as s
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.export import Export
 from smartmem_rules.language.blocks.fuse import FuseBlock

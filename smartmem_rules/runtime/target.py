@@ -24,8 +24,7 @@ from smartmem_rules.runtime.devices import (
 from smartmem_rules.runtime.plan_file import SLACK
 
 if TYPE_CHECKING:
-    from smartmem_rules.language.blocks.device import Compute, Memory
-    from smartmem_rules.language.blocks.device import Device as Profile
+    from smartmem_rules.language.blocks.device import Compute, Device as Profile, Memory
     from smartmem_rules.rulebase.base import RuleBase
 
 

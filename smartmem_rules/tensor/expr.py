@@ -13,26 +13,16 @@ from smartmem_rules.records import unguarded
 from smartmem_rules.tensor import printer
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.ranges import surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import rename_tensors, substitute
 from smartmem_rules.tensor.types import (
     ALL_DTYPES as ALL_DTYPES,
-)
-from smartmem_rules.tensor.types import (
     DTYPES as DTYPES,
-)
-from smartmem_rules.tensor.types import (
     NARROW as NARROW,
-)
-from smartmem_rules.tensor.types import (
     NARROW_FLOATS as NARROW_FLOATS,
-)
-from smartmem_rules.tensor.types import (
     NARROW_INTEGERS as NARROW_INTEGERS,
-)
-from smartmem_rules.tensor.types import (
     TensorType as TensorType,
 )
 
@@ -374,36 +364,3 @@ def rename_reads(expr: Expr, names: Mapping[str, str]) -> Expr:
         lambda index: rename_tensors(index, rename),
         lambda read: Read(rename(read.tensor), read.indices, read.dtype),
     )
-
-
-class FreshNames:
-    """Gives loop variables that occur nowhere else in one kernel."""
-
-    def __init__(self, prefix: str = "v") -> None:
-        self._prefix = prefix
-        self._count = 0
-
-    def var(self, extent: int) -> Var:
-        self._count += 1
-        return Var(f"{self._prefix}{self._count}", extent)
-
-
-def refresh(expr: Expr, names: FreshNames) -> Expr:
-    """The expression with fresh variables in its reductions, so that it can be placed beside itself."""
-    match expr:
-        case Reduce(kind=kind, variables=variables, body=body, dtype=dtype):
-            fresh = tuple(names.var(v.extent) for v in variables)
-            renamed = substitute_variables(body, {v: variable(f) for v, f in zip(variables, fresh, strict=True)})
-            return Reduce(kind, fresh, refresh(renamed, names), dtype)
-        case Apply(function=function, arguments=arguments, dtype=dtype):
-            return Apply(function, tuple(refresh(a, names) for a in arguments), dtype)
-        case Select(condition=condition, then=then, otherwise=otherwise, dtype=dtype):
-            return Select(condition, refresh(then, names), refresh(otherwise, names), dtype)
-        case _:
-            return expr
-
-
-def inline(equation: Equation, indices: tuple[Index, ...], names: FreshNames) -> Expr:
-    """The element of an equation's tensor at the given indices, as an expression over its inputs."""
-    values = dict(zip(equation.variables, indices, strict=True))
-    return refresh(substitute_variables(equation.body, values), names)

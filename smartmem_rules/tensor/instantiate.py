@@ -16,11 +16,13 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import bind, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
-from smartmem_rules.tensor.definitions.elements import Elements, Step, Watch
+from smartmem_rules.tensor.definitions.elements import Elements, Step
 from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
-from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, FreshNames, TensorType, needed
+from smartmem_rules.tensor.definitions.watch import Watch
+from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, TensorType, needed
 from smartmem_rules.tensor.index import variable
+from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.ranges import may_vanish
 from smartmem_rules.tensor.unmet import UnmetError
 

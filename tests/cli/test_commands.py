@@ -20,8 +20,7 @@ from click.testing import CliRunner, Result
 from smartmem_rules.cli import main
 from smartmem_rules.stages import STAGES
 from tests.cli import onnx_files
-from tests.plan.models import Node, normal
-from tests.plan.models import model as built
+from tests.plan.models import Node, model as built, normal
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 

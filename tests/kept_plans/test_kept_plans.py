@@ -20,8 +20,7 @@ import pytest
 from onnx import numpy_helper
 
 from smartmem_rules import optimize
-from smartmem_rules.kept_plans import key as keys
-from smartmem_rules.kept_plans import store as stores
+from smartmem_rules.kept_plans import key as keys, store as stores
 from smartmem_rules.kept_plans.store import PlanStore
 from smartmem_rules.limits import Limits
 from smartmem_rules.optimized import OptimizedPlan

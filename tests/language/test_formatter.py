@@ -9,8 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.diagnostics import LanguageError

@@ -7,8 +7,7 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.api import Clock
 from smartmem_rules.pipeline import Request, make_plan
@@ -83,3 +84,20 @@ def by_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[s
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [output.name for output in model.graph.output]
     return dict(zip(names, session.run(names, dict(feeds)), strict=True))
+
+
+def agrees(
+    proto: onnx.ModelProto, feeds: dict[str, Array], mode: Mode, tolerance: float = 1e-5, expected: Any = None
+) -> None:
+    """Hold a model's outputs against ONNX's reference evaluator: integers exactly, floats by the largest output."""
+    wanted = ReferenceEvaluator(proto).run(None, feeds) if expected is None else expected
+    got = run(proto, mode, feeds)
+    for output, value in zip(proto.graph.output, wanted, strict=True):
+        actual = got[output.name]
+        assert (actual.dtype, actual.shape) == (np.asarray(value).dtype, np.asarray(value).shape)
+        if actual.dtype.kind in "iub":
+            np.testing.assert_array_equal(actual, value, err_msg=output.name)
+        else:
+            scale = max(1.0, float(np.abs(np.asarray(value, np.float64)).max(initial=0)))
+            wide = actual.astype(np.float64), np.asarray(value).astype(np.float64)
+            np.testing.assert_allclose(*wide, rtol=0, atol=tolerance * scale, err_msg=output.name)

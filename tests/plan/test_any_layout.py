@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from hypothesis import given, note
-from hypothesis import strategies as st
+from hypothesis import given, note, strategies as st
 
 from smartmem_rules.plan.layout.model import LayoutProblem
 from smartmem_rules.plan.layout.pbqp import Chosen, Pbqp, Solution, Variable

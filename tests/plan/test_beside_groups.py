@@ -23,8 +23,7 @@ from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.simulate.report import simulate
 from tests.plan.branches import BRANCHES, CONSTANTS, FEEDS
 from tests.plan.devices import gpu
-from tests.plan.models import Node, model, normal
-from tests.plan.models import normal as weights
+from tests.plan.models import Node, model, normal, normal as weights
 from tests.plan.programs import policy, rules
 
 RULE = next(rule for rule in policy("smartmem").rules if rule.name == "side_by_side_in_groups")

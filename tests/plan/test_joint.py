@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, note
-from hypothesis import strategies as st
+from hypothesis import given, note, strategies as st
 from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.graph.importer import import_model

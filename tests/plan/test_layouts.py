@@ -7,8 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from smartmem_rules.emit.c.access import offset, texel
 from smartmem_rules.language.blocks.device import ImageLimits

@@ -6,8 +6,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from smartmem_rules.language.blocks.device import Allocator
 from smartmem_rules.plan.kernel.launch import Launch, Single

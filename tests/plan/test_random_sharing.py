@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from hypothesis import assume, given, note
-from hypothesis import strategies as st
+from hypothesis import assume, given, note, strategies as st
 
 from tests.plan.models import Array, Model
 from tests.plan.random_sharing import in_halves, sharing_models

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import onnx
@@ -15,28 +14,12 @@ from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.building import build
-from tests.plan.models import Array, Node, i64, model, normal, whole
-from tests.plan.running import Mode, prepare, run
+from tests.plan.models import Node, i64, model, normal, whole
+from tests.plan.running import Mode, agrees, prepare, run
 
 pytestmark = pytest.mark.sampled(40)
 
 MODES = [Mode("none"), Mode("none", "image"), Mode("smartmem"), Mode("smartmem", "image"), Mode(device="adreno_740")]
-
-
-def agrees(
-    proto: onnx.ModelProto, feeds: dict[str, Array], mode: Mode, tolerance: float = 1e-5, expected: Any = None
-) -> None:
-    wanted = ReferenceEvaluator(proto).run(None, feeds) if expected is None else expected
-    got = run(proto, mode, feeds)
-    for output, value in zip(proto.graph.output, wanted, strict=True):
-        actual = got[output.name]
-        assert (actual.dtype, actual.shape) == (np.asarray(value).dtype, np.asarray(value).shape)
-        if actual.dtype.kind in "iub":
-            np.testing.assert_array_equal(actual, value, err_msg=output.name)
-        else:
-            scale = max(1.0, float(np.abs(np.asarray(value, np.float64)).max(initial=0)))
-            wide = actual.astype(np.float64), np.asarray(value).astype(np.float64)
-            np.testing.assert_allclose(*wide, rtol=0, atol=tolerance * scale, err_msg=output.name)
 
 
 @pytest.fixture(params=MODES, ids=str)
@@ -60,88 +43,6 @@ def test_a_reduction_is_read_along_rows_and_columns(
 
 
 # --- element types ---
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
-def test_integers_keep_their_width(dtype: str, mode: Mode) -> None:
-    info = np.iinfo(dtype)
-    x = np.array([info.min, info.max, 0, 1, 7, info.max - 2, info.max // 2, 3, 5], dtype)
-    feeds = {"x": x, "y": np.roll(x, 2)}
-    nodes: list[Node] = [
-        ("Add", "x y", "sum"),
-        ("Mul", "sum y", "product"),
-        ("Sub", "product x", "difference"),
-        ("Max", "sum difference", "large"),
-        ("Less", "sum x", "less"),
-        ("Where", "less product large", "chosen"),
-        ("ReduceSum", "product", "total", {"keepdims": 0}),
-        ("ReduceMax", "sum", "peak"),
-        ("ReduceMin", "product", "low"),
-    ]
-    outputs = "difference large less chosen total peak low"
-    with np.errstate(all="ignore"):
-        agrees(model(nodes, feeds, outputs), feeds, mode, expected=_by_numpy(x, np.roll(x, 2)))
-
-
-def _by_numpy(x: Array, y: Array) -> list[Array]:
-    total = x + y
-    product = total * y
-    difference = product - x
-    large = np.maximum(total, difference)
-    less = total < x
-    summed = np.sum(product, dtype=x.dtype)
-    chosen = np.where(less, product, large)
-    return [difference, large, less, chosen, np.asarray(summed), total.max(keepdims=True), product.min(keepdims=True)]
-
-
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "uint32", "uint64", "int8"])
-def test_integer_quotients(dtype: str, mode: Mode) -> None:
-    low = 0 if dtype.startswith("u") else -100
-    x, y = whole(5, 7, dtype=dtype, low=low, high=100), whole(7, dtype=dtype, low=1, high=9)
-    if low:
-        y = np.where(whole(7, seed=3) > 0, -y, y).astype(dtype)
-    feeds = {"x": x, "y": y}
-    nodes: list[Node] = [("Div", "x y", "q"), ("Mod", "x y", "m"), ("Mod", "x y", "f", {"fmod": 1})]
-    quotient = (
-        np.sign(x.astype(np.int64)) * np.sign(y.astype(np.int64)) * (abs(x.astype(np.int64)) // abs(y.astype(np.int64)))
-    )
-    agrees(model(nodes, feeds, "q m f"), feeds, mode, expected=[quotient.astype(dtype), np.mod(x, y), np.fmod(x, y)])
-
-
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "int8"])
-def test_a_quotient_that_does_not_exist_harms_nothing(dtype: str, mode: Mode) -> None:
-    low = np.iinfo(dtype).min
-    x, y = np.array([low, 4, 7, low, 0, 9], dtype), np.array([0, 0, 2, -1 if low else 1, 0, 3], dtype)
-    feeds = {"x": x, "y": y, "safe": np.array([False, False, True, False, False, True])}
-    nodes: list[Node] = [
-        ("Div", "x y", "q"),
-        ("Mod", "x y", "m"),
-        ("Where", "safe q y", "r"),
-        ("Where", "safe m y", "s"),
-    ]
-    expected = [
-        np.where(feeds["safe"], np.array([0, 0, 3, 0, 0, 3], dtype), y),
-        np.where(feeds["safe"], x % np.maximum(y, 1), y),
-    ]
-    agrees(model(nodes, feeds, "r s"), feeds, mode, expected=expected)
-
-
-def test_shifts_by_all_bits(mode: Mode) -> None:
-    x, y = np.array([1, 200, 255, 3, 9], np.uint8), np.array([0, 1, 8, 40, 3], np.uint8)
-    feeds = {"x": x, "y": y}
-    nodes: list[Node] = [
-        ("BitShift", "x y", "l", {"direction": "LEFT"}),
-        ("BitShift", "x y", "r", {"direction": "RIGHT"}),
-    ]
-    wide = x.astype(np.int64)
-    expected = [(wide << y.astype(np.int64)).astype(np.uint8), (wide >> y.astype(np.int64)).astype(np.uint8)]
-    agrees(model(nodes, feeds, "l r"), feeds, mode, expected=expected)
-
-
-def test_integers_powers(mode: Mode) -> None:
-    x, y = whole(11, low=-3, high=3), whole(11, low=0, high=6, seed=2)
-    feeds = {"x": x, "y": y}
-    agrees(model([("Pow", "x y", "z")], feeds, "z"), feeds, mode, expected=[np.power(x, y)])
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16"])

@@ -6,13 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from smartmem_rules.analysis.relations import Relations
 from smartmem_rules.egraph.index_compile import IndexRuleError, compile_index_rules
-from smartmem_rules.language import syntax as s
-from smartmem_rules.language import vocabulary
+from smartmem_rules.language import syntax as s, vocabulary
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import LanguageError, render
 from smartmem_rules.language.parsing.parser import parse_file, parse_text

@@ -8,12 +8,11 @@ load; one that has no vector form is computed lane by lane.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import contextmanager
 
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.boundary_split import interior
-from smartmem_rules.emit.c.indices import Indices
+from smartmem_rules.emit.c.loops import Loops
 from smartmem_rules.emit.c.partial_sums import LONGEST, Accumulators, TermLoop, in_partial_sums
 from smartmem_rules.emit.c.primitives import (
     apply,
@@ -26,7 +25,7 @@ from smartmem_rules.emit.c.primitives import (
     literal,
     narrowed,
 )
-from smartmem_rules.emit.c.team import Team, in_one_loop, shared_loop
+from smartmem_rules.emit.c.team import in_one_loop, shared_loop
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.language.blocks.device import TextChoices
 from smartmem_rules.plan.kernel.addressing import INTEGER_VECTORS, VECTORS, is_contiguous
@@ -70,7 +69,7 @@ Internal = Callable[[Read, Var | None], Value]
 """Renders the read of a stage or of the accumulator."""
 
 
-class Expressions(Indices):
+class Expressions(Loops):
     """Emits one kernel's expressions into a writer.
 
     Args:
@@ -80,17 +79,12 @@ class Expressions(Indices):
     """
 
     def __init__(self, writer: Writer, accesses: Mapping[str, Access], width: int, text: TextChoices) -> None:
-        super().__init__(writer, accesses)
+        super().__init__(writer, accesses, text)
         self.width = width
-        self.text = text
         self.internal: dict[str, Internal] = {}
-        self.team: Team | None = None
-        self._in_step = False  # in loops of which a team shares one
-        self.unrolls = False
         self.splits_borders = False
         self.loads_halves_where = False
         self.vectors_of_integers = False
-        self._is_interior = False
         self._memo: list[dict[tuple[Expr, Var | None], Value]] = [{}]
 
     # --- blocks ---
@@ -99,19 +93,9 @@ class Expressions(Indices):
     def scope(self, head: str) -> Iterator[None]:
         """A C block; what is computed inside is not known after it."""
         self._memo.append({})
-        with self.writer.block(head):
+        with super().scope(head):
             yield
         self._memo.pop()
-
-    @contextmanager
-    def loop(self, var: Var, head: str | None = None, unrolled: bool = False) -> Iterator[None]:
-        name = self.name(var)
-        if head is None and (unrolled or (self._is_interior and surely_at_most(var.extent, self.text.unroll))):
-            # around loops that work-items take in step, PoCL does not end (`Team.head`)
-            guarded = self.team is not None or self._in_step
-            self.writer.line("#ifndef SMR_NO_UNROLL\n#pragma unroll\n#endif" if guarded else "#pragma unroll")
-        with self.scope(head or f"for (int {name} = 0; {name} < {var.extent}; ++{name})"):
-            yield
 
     # --- values ---
 
@@ -245,22 +229,15 @@ class Expressions(Indices):
         if found is None:
             yield expr
             return
-        self.splits_borders, self._is_interior = False, True
+        self.splits_borders, self.is_interior = False, True
         with self.scope(f"if ({self.condition(found.test)})"):
             yield found.body
-        self._is_interior = False
+        self.is_interior = False
         with self.scope("else"):
             yield expr
         self.splits_borders = True
 
     # --- reductions ---
-
-    @contextmanager
-    def without_team(self) -> Iterator[None]:
-        """Where work-items part ways (branches, turns of a divided loop) no barrier may stand."""
-        team, self.team = self.team, None
-        yield
-        self.team = team
 
     def _reduce(self, expr: Reduce, lane: Var | None) -> Value:
         if lane is not None or (self.team is not None and compute_type(expr.dtype) != "float"):
@@ -270,13 +247,6 @@ class Expressions(Indices):
             expr = in_one_loop(expr)
         along = self._contiguous_variable(expr)
         return self._plain_reduce(expr, None) if along is None else self._vector_reduce(expr, along)
-
-    def declared(self, sums: Accumulators) -> Accumulators:
-        """Accumulators like the given ones, under names of their own, before the first term."""
-        own = replace(sums, names=tuple(self.temporary() for _ in sums.names))
-        for name in own.names:
-            self.writer.line(f"{own.vector} {name} = {own.start};")
-        return own
 
     def _accumulator(self, expr: Reduce, width: int) -> Accumulators:
         vector, start = compute_type(expr.dtype, width), identity(expr.kind, expr.dtype)
@@ -288,12 +258,6 @@ class Expressions(Indices):
         for body in self.border_and_interior(expr.body, expr.variables if lane is None else (*expr.variables, lane)):
             self._loops(expr.variables, Terms(expr, body, lane, width), sums)
         return Value(self._of_team(expr, sums.names[0]), width)
-
-    def writes_out(self, block: Var) -> bool:
-        """Whether all turns of a loop over vectors are written out: few of them, on a CPU."""
-        if self.unrolls or self.team is not None:
-            return False
-        return several(block.extent) and surely_at_most(block.extent, self.text.unroll_vectors)
 
     def _loops(
         self, variables: tuple[Var, ...], terms: Terms, sums: Accumulators, written_out: Var | None = None
@@ -312,38 +276,10 @@ class Expressions(Indices):
         ]
         if terms.of.kind == "sum" and is_float(terms.of.dtype):
             loops = in_partial_sums(loops, LONGEST)
-        self._in_step, before = shared is not None or self._in_step, self._in_step
+        self.in_step, before = shared is not None or self.in_step, self.in_step
         with self.without_team():
             self.sum_loops(loops, sums, lambda to: self._step(terms, to.names[0]))
-        self._in_step = before
-
-    def sum_loops(self, loops: list[TermLoop], sums: Accumulators, step: Callable[[Accumulators], None]) -> None:
-        """Write nested loops.
-
-        Args:
-            sums: what the terms are added to.
-            step: writes what adds a turn's terms to given accumulators.
-        """
-        if not loops:
-            step(sums)
-            return
-        first, inner = loops[0], loops[1:]
-        if first.sums.blocks:
-            begin = self.temporary()
-            with self.scope(first.block_head(begin)), self._partial(sums) as part:
-                self.sum_loops([first.in_block(begin), *inner], part, step)
-            return
-        loop = self.loop(first.variable, first.head(self.name(first.variable)), first.written_out)
-        with loop, self._partial(sums) if first.sums.inner else nullcontext(sums) as added_to:
-            self.sum_loops(inner, added_to, step)
-
-    @contextmanager
-    def _partial(self, sums: Accumulators) -> Iterator[Accumulators]:
-        """Accumulators that are added to others at the end."""
-        parts = self.declared(sums)
-        yield parts
-        for whole, part in zip(sums.names, parts.names, strict=True):
-            self.writer.line(f"{whole} += {part};")
+        self.in_step = before
 
     def _of_team(self, expr: Reduce, name: str) -> str:
         """The members' partial results combined, known to all of them."""

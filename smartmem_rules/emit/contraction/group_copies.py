@@ -24,8 +24,8 @@ from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
-_LINE_PIECES = 8
-"""Pieces of 16 bytes in a line of a GPU's cache."""
+_PIECE_BYTES = 16
+"""What one work-item copies at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,8 +179,9 @@ class _Copier:
                     source, counts = f"{parameter} + {source}", "counts"
                 if place:
                     writer.line(f"{name}_copy({self.side.name}_into + {place}, {kind}({source}), {counts});")
-                else:  # one piece of a line brings the whole of it
-                    writer.line(f"if (slot % {_LINE_PIECES} == 0) SMR_PREFETCH({kind}({source}));")
+                else:  # one prefetch brings several pieces
+                    pieces = emission.target.device.text.prefetch_bytes // _PIECE_BYTES
+                    writer.line(f"if (slot % {pieces} == 0) SMR_PREFETCH({kind}({source}));")
 
 
 def _places(quad: Var, other: Var, along: tuple[Var, ...], across: tuple[Var, ...], chunk: int) -> dict[Var, Index]:

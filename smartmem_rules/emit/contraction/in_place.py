@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 Piece = tuple[int, int, Expr]
 """Where a variable begins and ends, and what an expression is there."""
-MOST_VECTORS = 16
-"""Of a row of the left factor: products with one of the right factor are written out."""
 
 
 def pieces_along(body: Expr, var: Var) -> list[Piece]:
@@ -44,7 +42,8 @@ def scores_in_place(panel: Panel, factor: Expr, n: Var, k: tuple[Var, ...], left
     """
     found = _pieces(panel, factor, n, k, k[-1]) if len(k) == 1 else None
     lanes, expressions, writer = panel.lanes, panel.emission.expressions, panel.emission.writer
-    if found is None or is_symbolic(k[0].extent) or k[0].extent % lanes or k[0].extent > MOST_VECTORS * lanes:
+    most = panel.emission.target.device.text.in_place_vectors
+    if found is None or is_symbolic(k[0].extent) or k[0].extent % lanes or k[0].extent > most * lanes:
         return False
     space, pointer = left
     rows, vectors = range(panel.m_count), range(k[0].extent // lanes)

@@ -20,7 +20,6 @@ from smartmem_rules.plan.kernel.addressing import consecutive, offset
 from smartmem_rules.plan.kernel.byte_factors import BYTES, PER_WORD, ByteFactor, byte_factor
 from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Scores, Stage, Stored
-from smartmem_rules.plan.schedule.contraction.sizing import SCORE_VECTORS
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_variables
@@ -241,13 +240,18 @@ class Panel:
 
     # --- the scores of an attention ---
 
+    @property
+    def _score_columns(self) -> int:
+        """Columns of the register tile that computes the scores."""
+        return self.emission.target.device.text.score_vectors * self.lanes
+
     def _padded_columns(self, scores: Scores) -> int:
-        columns = SCORE_VECTORS * self.lanes
+        columns = self._score_columns
         return -(-scores.n.extent // columns) * columns
 
     def _scores(self, scores: Scores) -> None:
         """Compute the block's rows of the inner contraction into scratch memory."""
-        columns = SCORE_VECTORS * self.lanes
+        columns = self._score_columns
         tiles = self._padded_columns(scores) // columns
         direct = self._direct_rows(scores.a, scores.k)
         space, pointer = direct if direct is not None else self._staged_rows("inner_panel", scores.a, scores.k, ())

@@ -26,10 +26,6 @@ from smartmem_rules.records import dataclass
 DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
 LEAST_REGISTERS = 16
 """Vector registers where a device's block says nothing of them."""
-REGISTERS_TOGETHER = 8
-"""Compilers of GPUs give registers to work-items in such portions."""
-MOST_REGISTERS = 255
-"""That a work-item of a GPU can name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +58,7 @@ class Compute:
         "`yes` where a work-group keeps its unit from its beginning to its end, so that others may wait for it", False
     )
     subgroup: int = whole("work-items that exchange values in registers and share a tile of sums", 32)
+    cpu_group: int = whole("work-items of a work-group on CPUs whose work-items compute a tile each, at most", 16)
     wave: int = whole("work-items that issue an access together", 64)
     resident_items: int = whole("work-items that a unit keeps busy; 0: `resident_waves` waves of `wave`", 0)
     resident_waves: int = whole("waves that a texture unit interleaves", 0)
@@ -88,6 +85,8 @@ class Compute:
     )
     order_factor: float = real("how many times as long as in a launch of its own a kernel takes in such a launch", 1.0)
     unit_registers: int = whole("registers of 32 bits that the work-items of a unit share, 0: as many as they take", 0)
+    registers_together: int = whole("registers of 32 bits that a work-item takes at a time", 8)
+    most_registers: int = whole("registers of 32 bits that a work-item can name", 255)
     meet_us: float = real("microseconds for which work-groups of a split reduction meet in such a launch", 0.0)
     take_us: float = real("microseconds for which a work-group asks for its next task in such a launch", 0.0)
     wave_us: float = real("microseconds of one wave of work-items, each of which loads, computes and stores", 0.0)
@@ -114,8 +113,8 @@ class Compute:
 
     def registers_of_each(self, items: int) -> int:
         """Registers that each of so many work-items of a unit may take; 0: any number."""
-        each = self.unit_registers // items // REGISTERS_TOGETHER * REGISTERS_TOGETHER
-        return each if each < MOST_REGISTERS else 0
+        each = self.unit_registers // items // self.registers_together * self.registers_together
+        return each if each < self.most_registers else 0
 
     def cycle(self, sums_per_cycle: float) -> float:
         """Nanoseconds of a cycle of a unit.
@@ -245,6 +244,13 @@ class TextChoices:
     window_loads: float = real("windows are computed together where they load at most this part of single ones", 0.6)
     window_steps: int = whole("steps of a window's outer axes that are unrolled", 3)
     short_sums: int = whole("K steps up to which the epilogues of a register tile's rows are unrolled", 32)
+    score_vectors: int = whole(
+        "vectors of columns of the register tile that computes an attention's scores on a CPU", 2
+    )
+    in_place_vectors: int = whole(
+        "vectors of a row up to which its products with a factor that is read in place are unrolled on CPUs", 16
+    )
+    prefetch_bytes: int = whole("bytes that one prefetch brings on a GPU: a line of its cache", 128)
     byte_unit_words: int = whole("words of a row of bytes from which on a processor's matrix unit is used; 0: never", 0)
     term_operations: int = whole("operations from which on a term that two reductions share is kept", 2)
     term_length: int = whole("longest row of such terms", 16384)

@@ -15,8 +15,15 @@ import math
 from dataclasses import MISSING, replace
 from typing import Any, NamedTuple
 
-from smartmem_rules.language.blocks.keys import BlockRecord, clauses_of_wholes, text, whole, wholes, word
-from smartmem_rules.language.blocks.keys import texts as all_texts
+from smartmem_rules.language.blocks.keys import (
+    BlockRecord,
+    clauses_of_wholes,
+    text,
+    texts as all_texts,
+    whole,
+    wholes,
+    word,
+)
 from smartmem_rules.records import dataclass
 
 ELEMENTS = ("float32", "float16", "bfloat16", "int8")

@@ -66,6 +66,7 @@ class RegisterTiles(Schedule):
     Attributes:
         lanes: floats of a vector register of the device.
         register_count: its vector registers.
+        score_vectors: vectors of columns of the register tile that computes an attention's scores.
         width: elements of a vector outside of the register tiles.
         first_cache: bytes and ways of a core's first cache; empty where they are not known.
     """
@@ -87,6 +88,7 @@ class RegisterTiles(Schedule):
     request_blocks: int = whole("register tiles of rows over a tile of weights, above which none is prefetched", 64)
     lanes: int = 8
     register_count: int = 16
+    score_vectors: int = 2
     width: int = 8
     first_cache: tuple[int, ...] = ()
 

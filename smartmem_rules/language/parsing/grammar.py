@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import cast
 
-from lark import Lark
-from lark import Token as LarkToken
+from lark import Lark, Token as LarkToken
 from lark.lark import PostLex
 
 from smartmem_rules.language.parsing.builder import Builder

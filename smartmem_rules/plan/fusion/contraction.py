@@ -18,7 +18,6 @@ from smartmem_rules.tensor.expr import (
     Const,
     Equation,
     Expr,
-    FreshNames,
     Read,
     Reduce,
     Select,
@@ -33,6 +32,7 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.ranges import largest, several, surely_below
 
 ACCUMULATED = ("float32", "float16", "bfloat16")

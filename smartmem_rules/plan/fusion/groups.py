@@ -13,17 +13,9 @@ from smartmem_rules.plan.fusion.equations.program import Definition
 from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Div, Var
-from smartmem_rules.tensor.expr import (
-    Expr,
-    FreshNames,
-    Read,
-    Reduce,
-    Select,
-    condition_indices,
-    own_indices,
-    walk,
-)
+from smartmem_rules.tensor.expr import Expr, Read, Reduce, Select, condition_indices, own_indices, walk
 from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.ranges import several, surely_at_most
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import index_map

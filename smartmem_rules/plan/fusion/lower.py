@@ -23,13 +23,13 @@ from smartmem_rules.tensor.expr import (
     Expr,
     Read,
     Select,
-    inline,
     substitute_reads,
     substitute_variables,
     tensors_read,
     walk,
 )
 from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.inlining import inline
 from smartmem_rules.tensor.substitution import substitute
 
 

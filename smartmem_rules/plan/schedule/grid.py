@@ -31,8 +31,6 @@ from smartmem_rules.tensor.ranges import largest, maximum, several, surely_at_mo
 
 TILE_LANES = 4
 """Floats of a vector in the templates of GPUs (`float4`), and of a texel."""
-OPEN_GROUP = 16
-"""Work-items of a group on CPUs where their number is not known: the rest of the last group has nothing to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +129,7 @@ class Grids:
             total = batch * -(-m // s.rows) * -(-c.n.extent // (TILE_LANES * tile_vectors(kernel)))
             if not self._is_cpu:
                 return Grid.covering(total, group_items or s.group)
-            return Grid.covering(total, _dividing(total))
+            return Grid.covering(total, _dividing(total, self.device.compute.cpu_group))
         right: list[tuple[Var, Expr]] = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
         if isinstance(s, GroupSchedule):
             tiles = sum(-(-n.extent // s.tile.columns) for n, _ in right)
@@ -183,11 +181,12 @@ def tile_vectors(kernel: Kernel) -> int:
     return next((n for n in (wanted, largest(blocks)) if surely_at_most(n, blocks)), 1)
 
 
-def _dividing(total: int) -> int:
-    """Work-items of a group on CPUs: as many as divide their number."""
-    if is_symbolic(total):
-        return OPEN_GROUP
-    return next(size for size in (16, 8, 4, 2, 1) if total % size == 0)
+def _dividing(total: int, most: int) -> int:
+    """Work-items of a group on CPUs: as many as divide their number; of an open number the last group idles in part."""
+    size = most
+    while not is_symbolic(total) and total % size:
+        size //= 2
+    return size
 
 
 def _count(variables: tuple[Var, ...]) -> int:

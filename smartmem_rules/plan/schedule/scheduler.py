@@ -81,6 +81,7 @@ def _on_device(s: Schedule, device: Device) -> Schedule:
         load_cost=compute.load_cost or s.load_cost,
         lanes=compute.lanes,
         register_count=compute.register_count,
+        score_vectors=device.text.score_vectors,
         width=min(compute.vector_width, compute.lanes),
         first_cache=device.caches.l1,
     )

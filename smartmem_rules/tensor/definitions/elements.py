@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
-from typing import Protocol
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.records import dataclass
@@ -23,13 +22,13 @@ from smartmem_rules.tensor.definitions.values import (
     read_indices,
     tensor_of,
 )
+from smartmem_rules.tensor.definitions.watch import Watch
 from smartmem_rules.tensor.expr import (
     ALL_DTYPES,
     Apply,
     Condition,
     Const,
     Expr,
-    FreshNames,
     FromIndex,
     Logic,
     Read,
@@ -41,6 +40,7 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
 from smartmem_rules.tensor.index import Index, as_index, variable
+from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.substitution import gathered
 
 UNARY = frozenset([
@@ -64,16 +64,6 @@ class Step:
     now: Index
     scans: frozenset[str]
     done: frozenset[str]
-
-
-class Watch(Protocol):
-    """Who is told where a definition reads."""
-
-    def inside(self, read: ast.Expression) -> None:
-        """A read stays inside its tensor, at all values of the open extents."""
-
-    def undecided(self, read: ast.Expression, index: Index, extent: int, conditions: Sequence[Condition]) -> None:
-        """Whether one index of a read stays inside its axis is not known."""
 
 
 @dataclass

@@ -17,10 +17,15 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.verification.instances.roles import AXES, operator_roles
 from smartmem_rules.verification.operators import run_time_formals
 from smartmem_rules.verification.semantics.bounded import Bounded
-from smartmem_rules.verification.semantics.domains import ORDERED, Domain, Rationals, Undefined
-from smartmem_rules.verification.semantics.domains import Value as Elements
-from smartmem_rules.verification.semantics.terms import Application, Leaf, Term, apply_operator, equation_functions
-from smartmem_rules.verification.semantics.terms import compute as compute_term
+from smartmem_rules.verification.semantics.domains import ORDERED, Domain, Rationals, Undefined, Value as Elements
+from smartmem_rules.verification.semantics.terms import (
+    Application,
+    Leaf,
+    Term,
+    apply_operator,
+    compute as compute_term,
+    equation_functions,
+)
 
 SHAPE = (3, 4)
 VARIABLES = ("a", "b", "c")

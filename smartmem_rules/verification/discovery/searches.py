@@ -107,8 +107,10 @@ def _here(searches: Sequence[Search], jobs: int) -> Iterator[Discovery]:
 
 def _by_dask(searches: Sequence[Search], scheduler: str) -> Iterator[Discovery]:
     try:
-        from distributed import Client  # the extra `dask`
-        from distributed import as_completed as completed
+        from distributed import (
+            Client,  # the extra `dask`
+            as_completed as completed,
+        )
     except ImportError:
         raise ValueError("--scheduler needs the package distributed: pip install 'smartmem-rules[dask]'") from None
     with Client(scheduler) as client:  # type: ignore[no-untyped-call]

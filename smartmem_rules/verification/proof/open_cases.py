@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.records import dataclass
@@ -18,11 +17,12 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.ranges import agree
 from smartmem_rules.verification.instances.attributes import Formal, is_required, kind_of
-from smartmem_rules.verification.instances.draws import Extents, bind_extents, dtypes_of, formals_of
+from smartmem_rules.verification.instances.draws import dtypes_of, formals_of
 from smartmem_rules.verification.instances.roles import AXES, PERMUTATION, Hints, Role, operator_roles
 from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.open_instances import OpenInstances, open_question
 from smartmem_rules.verification.proof.paths import Path
+from smartmem_rules.verification.proof.signatures import bound_names, has_list_as_default, list_lengths, used_names
 from smartmem_rules.verification.semantics.terms import Application, Leaf, Term, apply_operator, build_right
 
 SPLAT = 2
@@ -71,7 +71,7 @@ class OpenCase:
     def __post_init__(self) -> None:
         self.scope = Scope(self.values, {}, self.instances.base.functions)
         self.waiting = list(self.rule.guards)
-        self.bindable = _bound_names(self.pattern)
+        self.bindable = bound_names(self.pattern)
 
     # --- the sides ---
 
@@ -205,7 +205,7 @@ class OpenCase:
         formals: dict[str, Formal] = {a.name: a for a in overload.attributes}
         formals |= {i.name: i for i in overload.inputs if i.constant is not None}
         roles = operator_roles(overload, self.instances.base.functions)
-        lengths = _lengths(overload, operands)
+        lengths = list_lengths(overload, operands)
         given: dict[str, Value] = {}
         for attribute in pattern.attributes:
             formal = formals.get(attribute.name)
@@ -219,7 +219,7 @@ class OpenCase:
                 listed = kind_of(formal) in ("ints", "floats") and not isinstance(value, tuple) and value is not None
                 given[attribute.name] = (value,) if listed else value
         again = self.bundles.get(pattern.bundle) if pattern.bundle is not None else None
-        used = _used_names(overload)
+        used = used_names(overload)
         for name, formal in formals.items():
             if name in given:
                 continue
@@ -278,7 +278,7 @@ class OpenCase:
         Raises:
             Unprovable: the list has no default, and may be of any length.
         """
-        if not _has_list_as_default(formal):
+        if not has_list_as_default(formal):
             raise Unprovable(f"{formal.name} may be of any length")
         for length in sorted(lengths | {2 * n for n in lengths}):
             yield tuple(self.path.integer(f"{name}.{place}") for place in range(length))
@@ -367,44 +367,3 @@ class OpenCase:
 
 def _no_members(name: str) -> tuple[Term, ...]:
     raise Unprovable("it takes any number of operands")
-
-
-def _has_list_as_default(formal: Formal) -> bool:
-    default = formal.default
-    return isinstance(default, ast.Call) or (isinstance(default, ast.Name) and default.id != "none")
-
-
-@lru_cache(maxsize=256)
-def _bound_names(pattern: ast.Pattern) -> frozenset[str]:
-    """The names that a left side binds to tensors and attributes."""
-    found: set[str] = set()
-    for part in operators_of(pattern):
-        found |= {a.name for a in part.arguments if isinstance(a, ast.PatternVariable)}
-        found |= {a.value.id for a in part.attributes if isinstance(a.value, ast.Name)}
-    return frozenset(found)
-
-
-def _lengths(operator: ast.Operator, operands: Sequence[Term | None]) -> set[int]:
-    """How many axes the first list of a signature has; the whole operands, where there is none."""
-    formals = formals_of(operator, len(operands)) or []
-    for formal, operand in zip(formals, operands, strict=True):
-        known: Extents = {}
-        if operand is not None:
-            bind_extents(formal, operand.type.shape, known)
-        lists = {len(value) for value in known.values() if isinstance(value, tuple)}
-        if lists:
-            return lists
-    return {len(operand.type.shape) for operand in operands if operand is not None}
-
-
-@lru_cache(maxsize=256)
-def _used_names(operator: ast.Operator) -> frozenset[str]:
-    """The names that what an operator computes depends on."""
-    parts: list[ast.Expression] = [*operator.requires, *(let.value for let in operator.lets)]
-    parts += [equation.body for equation in operator.equations]
-    parts += [b.bound for equation in operator.equations for b in equation.indices if b.bound is not None]
-    parts += [item for output in operator.outputs for item in output.type.shape]
-    found: set[str] = set()
-    for part in parts:
-        found |= names_in(part)
-    return frozenset(found)

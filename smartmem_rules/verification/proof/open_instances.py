@@ -11,8 +11,8 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances, attribute_key
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
-from smartmem_rules.tensor.definitions.elements import Watch
 from smartmem_rules.tensor.definitions.inside import OutsideError
+from smartmem_rules.tensor.definitions.watch import Watch
 from smartmem_rules.tensor.expr import Condition, TensorType
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Index

@@ -17,8 +17,9 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.analyses import Fact
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
-from smartmem_rules.tensor.expr import Expr, FreshNames, Read
+from smartmem_rules.tensor.expr import Expr, Read
 from smartmem_rules.tensor.index import variable
+from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.verification.instances.roles import hints_of, nodes
 from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.normal_form import Forms

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from smartmem_rules.tensor.expr import (
-    Equation,
-    Expr,
-    FreshNames,
-    Read,
-    inline,
-    own_indices,
-    refresh,
-    substitute_reads,
-    substitute_variables,
-    walk,
-)
+from smartmem_rules.tensor.expr import Equation, Expr, Read, own_indices, substitute_reads, substitute_variables, walk
 from smartmem_rules.tensor.index import variable
+from smartmem_rules.tensor.inlining import FreshNames, inline, refresh
 from smartmem_rules.verification.semantics.terms import Term, flatten, leaves
 
 LARGEST = 400

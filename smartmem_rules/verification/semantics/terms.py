@@ -28,8 +28,7 @@ from smartmem_rules.tensor.expr import (
     walk,
 )
 from smartmem_rules.tensor.instantiate import Instance
-from smartmem_rules.verification.semantics.domains import Domain
-from smartmem_rules.verification.semantics.domains import Value as Elements
+from smartmem_rules.verification.semantics.domains import Domain, Value as Elements
 from smartmem_rules.verification.semantics.evaluate import evaluate as evaluate_equations
 
 

@@ -17,16 +17,8 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.classify import classify, moves_only
-from smartmem_rules.tensor.expr import (
-    Equation,
-    Expr,
-    FreshNames,
-    Read,
-    inline,
-    own_indices,
-    substitute_reads,
-    walk,
-)
+from smartmem_rules.tensor.expr import Equation, Expr, Read, own_indices, substitute_reads, walk
+from smartmem_rules.tensor.inlining import FreshNames, inline
 from smartmem_rules.verification.instances.case import Case
 from smartmem_rules.verification.instances.cases import Search
 from smartmem_rules.verification.instances.operands import draw_values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -100,22 +101,19 @@ def test_changes_leave_the_choices_of_the_instance_alone(tmp_path: Path) -> None
     assert not any(case.is_empty for case in search.cases(100) if case is not None), "only where they are asked for"
 
 
-@pytest.mark.parametrize("domain", [Domain(), Loose(), Rationals(), Bounded()], ids=lambda one: one.name)
 @pytest.mark.parametrize(("operator", "expected"), [
     ("ReduceSum", 0.0), ("ReduceProd", 1.0), ("ReduceMax", -np.inf), ("ReduceMin", np.inf), ("ReduceMean", 0.0),
 ])  # fmt: skip
-def test_reductions_of_nothing_are_their_neutral_elements(
-    tmp_path: Path, operator: str, expected: float, domain: Domain
-) -> None:
+def test_reductions_of_nothing_are_their_neutral_elements(tmp_path: Path, operator: str, expected: float) -> None:
     left = f"{operator}(x; axes = [0])"
     cases = empty_cases(tmp_path, BROAD.format(left=left))
     found = [case for case in cases if case.left.type.dtype == "float32"]
     assert found
-    for case in found:
+    for case, domain in product(found, (Domain(), Loose(), Rationals(), Bounded())):
         shape = leaves(case.left)["x"].type.shape
         tensors = {"x": tuple(np.broadcast_to(part, shape) for part in domain.constant(1.0, "float32"))}
         value = compute(case.left, tensors, domain)[0]
-        assert all(float(one) == expected for one in value.reshape(-1))
+        assert all(float(one) == expected for one in value.reshape(-1)), domain.name
 
 
 def test_integers_of_none_are_the_limits_of_their_type(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from smartmem_rules.verification.proof.equations import solved
 from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.normal_form import Forms
 from smartmem_rules.verification.proof.open_rewrites import prove_open
-from smartmem_rules.verification.proof.paths import Path as Way
-from smartmem_rules.verification.proof.paths import TooManyWays, ways
+from smartmem_rules.verification.proof.paths import Path as Way, TooManyWays, ways
 
 z3 = pytest.importorskip("z3")
 AT, J, K = Var("i", 5), Var("j", 5), Var("k", 7)

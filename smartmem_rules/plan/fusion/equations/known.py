@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from smartmem_rules.plan.fusion.equations.program import Definition, Program
-from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Reduce, inline, substitute_reads, tensors_read, walk
+from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Reduce, substitute_reads, tensors_read, walk
+from smartmem_rules.tensor.inlining import inline
 
 
 def with_known_inside(program: Program) -> Program:

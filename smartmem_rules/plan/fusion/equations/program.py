@@ -14,19 +14,9 @@ from smartmem_rules.plan.fusion.equations.compared import compared_tensors
 from smartmem_rules.plan.fusion.equations.outline import Outline, outline_of
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
-from smartmem_rules.tensor.expr import (
-    Const,
-    Equation,
-    Expr,
-    FreshNames,
-    Read,
-    TensorType,
-    inline,
-    rebuild,
-    rename_reads,
-    tensors_read,
-)
+from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, TensorType, rebuild, rename_reads, tensors_read
 from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.inlining import FreshNames, inline
 from smartmem_rules.tensor.interpreter.split import without_trivial_loops
 from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.substitution import lookup, map_gathered, ravel

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 from smartmem_rules.plan.fusion.equations.program import Program
 from smartmem_rules.records import dataclass
-from smartmem_rules.tensor.expr import Equation, Expr, Read, inline, substitute_reads
+from smartmem_rules.tensor.expr import Equation, Expr, Read, substitute_reads
+from smartmem_rules.tensor.inlining import inline
 
 Handler = Callable[[Read], Expr]
 

@@ -14,8 +14,9 @@ from smartmem_rules.plan.fusion.on_chip.expander import Expander, Handler, on_ch
 from smartmem_rules.plan.kernel.model import Stage, Store
 from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.expr import Equation, Expr, Read, inline, substitute_variables, walk
+from smartmem_rules.tensor.expr import Equation, Expr, Read, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.inlining import inline
 from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import substitute
 

@@ -72,8 +72,6 @@ class Resources:
 
 LINE_FLOATS = 16
 """Floats of a cache line."""
-SCORE_VECTORS = 2
-"""Vectors of columns of the register tile that computes the scores of an attention."""
 UNBOUNDED = 1 << 30
 """Rows of a kernel that keeps nothing of them."""
 
@@ -234,7 +232,7 @@ def most_rows(kernel: Kernel, c: Contraction, s: Panel, constant: bool, columns:
     k, m = steps(c), most(c.m)
     if k * s.smallest_block > s.panel_bytes:
         return 0
-    fixed, row = scratch(c, columns, constant, SCORE_VECTORS * s.lanes)
+    fixed, row = scratch(c, columns, constant, s.score_vectors * s.lanes)
     if kernel.stages:
         row += 4 * -(-largest(c.n.extent) // columns) * columns
         fixed += sum(4 * most(stage.axes) for stage in kernel.stages)

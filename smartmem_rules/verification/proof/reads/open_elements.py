@@ -18,16 +18,16 @@ from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import operand_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
-from smartmem_rules.tensor.definitions.elements import COMPARISONS, LOGICAL, Elements, Watch
+from smartmem_rules.tensor.definitions.elements import COMPARISONS, LOGICAL, Elements
 from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.definitions.literals import WEAK, unify
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, condition, evaluate
+from smartmem_rules.tensor.definitions.watch import Watch
 from smartmem_rules.tensor.expr import (
     Compare,
     Condition,
     Const,
     Expr,
-    FreshNames,
     Logic,
     TensorType,
     condition_indices,
@@ -36,6 +36,7 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.instantiate import Definitions, Instantiation, names_in
 from smartmem_rules.verification.instances.roles import nodes
 from smartmem_rules.verification.proof.paths import Path

@@ -16,9 +16,10 @@ from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, inte
 from smartmem_rules.tensor.definitions.elements import ELEMENT_FUNCTIONS
 from smartmem_rules.tensor.definitions.literals import WEAK
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate
-from smartmem_rules.tensor.expr import Condition, Const, Expr, FreshNames, TensorType
+from smartmem_rules.tensor.expr import Condition, Const, Expr, TensorType
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import variable
+from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.instantiate import Definitions, names_in
 from smartmem_rules.verification.instances.roles import nodes
 from smartmem_rules.verification.proof.formulas import Unprovable
