@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import field
 
 import onnx
@@ -11,6 +11,7 @@ from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.loading import domain_of
 from smartmem_rules.graph.matching import NeedsConstant, NotImported
 from smartmem_rules.records import dataclass
+from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.extents import Dimension
 
 _SHOWN = 4
@@ -65,3 +66,14 @@ class Failures:
         if self.hopeless:
             return UncoveredNodesError("\n".join(lines), failed)
         return UnknownValuesError("\n".join(lines), failed, frozenset(self.unknown))
+
+
+def check_given(outputs: Sequence[str], read: Collection[str], known: Sequence[Collection[str]]) -> None:
+    """Whoever imports a node says what each output is that something reads.
+
+    Raises:
+        Unsupported: the node lists more outputs than its operator has, as damaged models do.
+    """
+    absent = [repr(o) for o in outputs if o and o in read and not any(o in names for names in known)]
+    if absent:
+        raise Unsupported(f"it gives no {', '.join(absent)}: its operator has fewer outputs")

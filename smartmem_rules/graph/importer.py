@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -15,11 +15,17 @@ from smartmem_rules.graph.expansion.control import ControlFlow
 from smartmem_rules.graph.expansion.counted_shapes import counted_shape
 from smartmem_rules.graph.expansion.courses import Courses
 from smartmem_rules.graph.expansion.functions import body_of, is_function
-from smartmem_rules.graph.expansion.old_forms import BROADCAST_BY_RULE, NEWEST_OLD_OPSET, Known, current_form
+from smartmem_rules.graph.expansion.old_forms import (
+    BROADCAST_BY_RULE,
+    NEWEST_OLD_OPSET,
+    Known,
+    current_form,
+    is_renamed,
+)
 from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
 from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
 from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ensemble
-from smartmem_rules.graph.failures import Failures
+from smartmem_rules.graph.failures import Failures, check_given
 from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.known.constants import constant_node_value, dense
 from smartmem_rules.graph.known.expected import check_elements
@@ -42,12 +48,12 @@ from smartmem_rules.graph.loading import (
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
 from smartmem_rules.graph.model import EXTENTS, Graph, GraphError, Node, live_nodes
 from smartmem_rules.graph.run_number import RUN_NUMBER
+from smartmem_rules.graph.unique_names import UniqueNames
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.graph.wellformed import check_model
 from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value
 from smartmem_rules.language.syntax import Keep
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
-from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.kept import Constant, KeepRules, keeping_rule
 from smartmem_rules.tensor.binding import operand_name, output_name
@@ -106,23 +112,6 @@ def import_model(
     return replace(made, data_files=data_files)
 
 
-@dataclass
-class _Names:
-    """Names that are taken, and for each the last number that made another name of it."""
-
-    taken: set[str] = field(default_factory=set)
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    def add(self, name: str) -> str:
-        """The name itself, or the name with the first number that makes it one of its own; it is taken from now on."""
-        found = name
-        while found in self.taken:
-            number = self.numbers[name] = self.numbers.get(name, 1) + 1
-            found = f"{name}_{number}"
-        self.taken.add(found)
-        return found
-
-
 class _Import:
     def __init__(
         self,
@@ -152,8 +141,8 @@ class _Import:
         self.nodes: list[Node] = []
         self.kept: dict[str, str] = {}
         self.layout_nodes: set[str] = set()
-        self.node_names = _Names()
-        self.used = _Names()
+        self.node_names = UniqueNames()
+        self.used = UniqueNames()
         self.places: dict[int, int] = {}
         self.dimensions: tuple[Dimension, ...] = ()
         self.sizes: dict[str, dict[int, str]] = {}
@@ -249,13 +238,15 @@ class _Import:
                 continue
             try:
                 self._node(node, name, operands, outputs, read)
+                check_given(outputs, read, (self.types, self.missing, self.lists.members, self.lists.absent))
             except (Unsupported, InterpretError, SymbolicExtentError) as reason:
                 self.failures.add(node, name, self._explained(reason))
                 self.missing.update(outputs)
 
     def _is_taken_apart(self, node: onnx.NodeProto) -> bool:
         """Whether the importer, and not a definition of the rule base, may say what the node computes."""
-        return knows_lists(node) or has_body(node) or is_ensemble(node) or is_function(node, self.matcher.opsets)
+        taken = knows_lists(node) or has_body(node) or is_ensemble(node) or is_renamed(node, self.opset)
+        return taken or is_function(node, self.matcher.opsets)
 
     def _explained(self, reason: Exception) -> Exception:
         """A value that is missing because a rule leaves it to the run: no value of an input would help."""

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from smartmem_rules.graph.instead import instead_of
 from smartmem_rules.graph.known.shapes import holds_extents
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
 from smartmem_rules.graph.weights import Values
@@ -145,6 +146,7 @@ class Matcher:
         if overloads is None:
             own = [n for d, n in self._overloads if d == domain]
             near = did_you_mean(name, own) if domain != DEFAULT_DOMAIN else None
+            near = instead_of(domain, name) or near
             raise Unsupported("the rule base defines no such operator" + (f"; {near}" if near else ""))
         opset = self.opsets.get(domain)
         if opset is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -92,7 +93,7 @@ def check_data_files(graph: onnx.GraphProto, folder: Path | None) -> tuple[str, 
             place = location(tensor).get("location", "")
             if place in RECIPES or place in found:
                 continue
-            if folder is None or not (folder / place).is_file():
+            if folder is None or not os.path.isfile(folder / place):
                 missing.setdefault(place, []).append(name)
             else:
                 found[place] = None

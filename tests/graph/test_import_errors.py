@@ -11,8 +11,9 @@ import pytest
 from onnx import helper, numpy_helper
 
 from smartmem_rules.graph.importer import import_model
+from smartmem_rules.graph.instead import ML
 from smartmem_rules.graph.model import GraphError
-from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.feeds import check_feeds
 
 Build = Callable[..., onnx.ModelProto]
@@ -191,3 +192,33 @@ def test_a_call_with_more_outputs_than_its_body_gives(base: RuleBase, build: Bui
     model = build([node], shapes, ["y"])
     model.opset_import.append(helper.make_opsetid("ai.onnx.preview", 1))
     assert "it has 2 outputs, and its body gives 1" in message(model, base)
+
+
+def test_a_node_with_more_outputs_than_its_operator_has(base: RuleBase, build: Build) -> None:
+    value = numpy_helper.from_array(np.float32(1))
+    model = build([NODE("Constant", [], ["one", "more"], value=value), NODE("Neg", ["more"], ["y"])], {}, ["y"])
+    assert "Constant_0): it gives no 'more'" in message(model, base)
+
+
+_ML = frozenset(s.name for s in onnx.defs.get_all_schemas() if s.domain == "ai.onnx.ml")
+
+
+@pytest.mark.parametrize("operator", sorted(ML))
+def test_operators_of_classical_models_say_what_to_write_instead(base: RuleBase, build: Build, operator: str) -> None:
+    model = build([NODE(operator, ["x"], ["y"], domain="ai.onnx.ml")], {"x": [2, 3]}, ["y"])
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    assert f"{operator} ({operator}_0): the rule base defines no such operator; {ML[operator]}" in message(model, base)
+
+
+def test_each_operator_of_classical_models_is_defined_or_has_an_answer() -> None:
+    bindings = [o.onnx for overloads in load_rules().operators.values() for o in overloads if o.onnx is not None]
+    defined = {b.name for b in bindings if b.domain == "ai.onnx.ml"} | {"TreeEnsemble"}
+    assert defined | set(ML) == _ML
+    assert not defined & set(ML)
+
+
+@pytest.mark.parametrize("version", [-(2**63), -1, 0])
+def test_versions_that_no_operator_set_has(base: RuleBase, build: Build, version: int) -> None:
+    model = build([NODE("GridSample", ["x"], ["y"])], {"x": [2]}, ["y"])
+    model.opset_import[0].version = version
+    assert "GridSample" in message(model, base)

@@ -249,7 +249,7 @@ def test_data_files_that_lie_elsewhere(base: RuleBase, build: Build, tmp_path: P
     (tmp_path / "secret").write_bytes(bytes(8))
     (folder / "link").symlink_to(tmp_path / "secret")
     (folder / "up").symlink_to(tmp_path)
-    for place in ("../secret", str(tmp_path / "secret"), "link", "up/secret", "/dev/zero", ".", "", "a\0b"):
+    for place in ("../secret", str(tmp_path / "secret"), "link", "up/secret", "/dev/zero", ".", "", "a\0b", "a" * 5000):
         tensor = TensorProto(name="w", data_type=1, dims=[2], data_location=TensorProto.EXTERNAL)
         tensor.external_data.add(key="location", value=place)
         path = folder / "m.onnx"

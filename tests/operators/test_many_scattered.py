@@ -144,3 +144,12 @@ def test_maxima_go_back_to_many_places() -> None:
     x = random.standard_normal(shape, np.float32)
     feeds = {"x": x, "i": at + np.arange(6).reshape(2, 3, 1, 1) * 192 * 160}
     same(model("MaxUnpool", feeds, grown, kernel_shape=[2, 2], strides=[2, 2]), feeds)
+
+
+def test_the_scatter_of_old_operator_sets() -> None:
+    random = np.random.default_rng(5)
+    x, u = numbers(random, (6007,), "float32"), numbers(random, (5003,), "float32")
+    feeds = {"x": x, "i": places(random, "anywhere", (5003,), 6007), "u": u}
+    proto = model("Scatter", feeds, x.shape)
+    proto.opset_import[0].version = 9
+    same(proto, feeds)

@@ -113,11 +113,6 @@ def far_away(node: onnx.NodeProto, operands: Operands) -> bool:
     return bool(np.any(np.isfinite(far) & (far >= 2.0**24)))
 
 
-def negative_clip(node: onnx.NodeProto, operands: Operands) -> bool:
-    clip = attribute(node, "clip", 0.0)
-    return isinstance(clip, float) and clip < 0
-
-
 def infinite_parameters(node: onnx.NodeProto, operands: Operands) -> bool:
     return not_finite(node, operands[1:])
 

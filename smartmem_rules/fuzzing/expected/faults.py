@@ -133,7 +133,6 @@ FAULTS = (
     Fault(
         "Pow", conditions.power_overflows, "ONNX Runtime's powers of integers are those of doubles, which do not wrap"
     ),
-    *(Fault(o, conditions.negative_clip, "a bound below zero bounds nothing") for o in ("GRU", "LSTM", "RNN")),
     *(
         Fault(o, conditions.infinite_parameters, "ONNX Runtime multiplies the parameters out: inf - inf")
         for o in ("BatchNormalization", "InstanceNormalization")

@@ -80,6 +80,8 @@ class NodeRunner:
             return [constant_value(self.node)]
         if self.own is not None and operands[0] is not None and operands[0].dtype == np.float64:
             return [self.own(self.node, operands[0])]
+        if self.node.op_type in RECURRENT and operands[0] is not None and not operands[0].size:
+            return self._of_no_steps(operands)
         fault = fault_of(self.node, operands)
         if fault is not None:
             raise NoReference(f"{self.node.op_type}: {fault.reason}")
@@ -136,6 +138,14 @@ class NodeRunner:
             return results
         marks = self._onnxruntime(node, [np.where(np.isnan(data), beyond, 0.0), *operands[1:]])
         return [np.where(marks[0] == beyond, np.nan, results[0]), *results[1:]]
+
+    def _of_no_steps(self, operands: Sequence[Array | None]) -> list[Array]:
+        """A recurrence of nothing: ONNX Runtime ends the process, or gives what was in memory."""
+        results = self._recurrent(operands)
+        if results is None:
+            raise NoReference(f"{self.node.op_type}: ONNX Runtime does not compute a sequence of no steps")
+        assert operands[0] is not None
+        return [result.astype(operands[0].dtype) for result in results]
 
     def _recurrent(self, operands: Sequence[Array | None]) -> list[Array] | None:
         if self.node.op_type not in RECURRENT or self.node.domain not in ("", "com.microsoft"):

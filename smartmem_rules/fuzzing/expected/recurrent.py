@@ -60,8 +60,11 @@ def recurrent(node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Ar
 
 
 def _run(step: Step, x: Array, lengths: Array, start: States, backwards: bool, into: Array) -> States:
-    """Take all steps of one direction; what lies behind a sequence's length stays zero, and its state as it was."""
-    states = start
+    """Take all steps of one direction; what lies behind a sequence's length stays zero, and its state as it was.
+
+    A sequence of no steps ends with zeros, whatever its first state is, as in ONNX Runtime.
+    """
+    states = tuple(np.where((lengths > 0)[:, None], state, 0.0) for state in start)
     for number in range(x.shape[0]):
         places = np.maximum(lengths - 1 - number, 0) if backwards else np.full(len(lengths), number)
         runs = (number < lengths)[:, None]

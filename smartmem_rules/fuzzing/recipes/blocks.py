@@ -113,8 +113,10 @@ def recurrent(b: Builder) -> None:
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[operator]
     x = b.tensor(("float32",), 3, 3, lambda a: a.size > 0)
     steps, batch, width = b.shape(x)
-    if steps * batch * width == 0:
+    if batch * width == 0:
         return
+    if b.chance(0.05):
+        steps, x = 0, b.input(b.fresh((0, batch, width), "float32"))
     hidden = int(b.pick((1, 2, 3, 5, 8)))
     way = b.pick(("forward", "reverse", "bidirectional"))
     ways = 2 if way == "bidirectional" else 1
@@ -123,13 +125,26 @@ def recurrent(b: Builder) -> None:
         b.weight((ways, gates * hidden, width), "float32"),
         b.weight((ways, gates * hidden, hidden), "float32"),
     ]
-    if b.chance(0.6):
-        operands.append(b.weight((ways, 2 * gates * hidden), "float32"))
-        if b.chance(0.4):
-            lengths = b.random.integers(1, steps + 1, batch).astype(np.int32)
-            operands.append(b.constant(lengths) if b.chance() else b.input(lengths))
+    operands.append(b.weight((ways, 2 * gates * hidden), "float32") if b.chance(0.6) else "")
+    operands.append(_lengths(b, steps, batch) if b.chance(0.3) else "")
+    for _ in range(2 if operator == "LSTM" else 1):
+        operands.append(b.operand((ways, batch, hidden), "float32") if b.chance(0.4) else "")
+    if operator == "LSTM" and b.chance(0.2):
+        operands.append(b.weight((ways, 3 * hidden), "float32"))
+    while not operands[-1]:
+        operands.pop()
     given: dict[str, Any] = {"linear_before_reset": b.integer(0, 1)} if operator == "GRU" else {}
+    if operator == "LSTM" and b.chance(0.2):
+        given["input_forget"] = 1
+    if b.chance(0.2):
+        given["clip"] = b.pick((0.3, 0.8, 1.5, 4.0, 0.0, -0.5))  # one below zero is refused
     b.add(operator, operands, 3 if operator == "LSTM" else 2, direction=way, hidden_size=hidden, **given)
+
+
+def _lengths(b: Builder, steps: int, batch: int) -> str:
+    """How many steps each sequence has; some have none."""
+    lengths = b.random.integers(0 if b.chance(0.3) else min(steps, 1), steps + 1, batch).astype(np.int32)
+    return b.constant(lengths) if b.chance() else b.input(lengths)
 
 
 def grid(b: Builder) -> None:

@@ -13,6 +13,7 @@ from smartmem_rules.graph.matching import NotImported
 from smartmem_rules.graph.weights import Values
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
+from smartmem_rules.tensor.extents import shape_text
 
 MOST_STEPS = 4096
 """Unrolled loops with more steps make plans that nobody can wait for."""
@@ -85,6 +86,12 @@ class Bodies:
                 continue
             if not parts:
                 raise Unsupported("a loop of no steps gives nothing to stack")
+            shapes = list(dict.fromkeys(self.shape(part) for part in parts if part not in self.missing))
+            if len(shapes) > 1:
+                raise Unsupported(
+                    f"its steps give {output!r} pieces of different shapes, {shape_text(shapes[0])} and "
+                    f"{shape_text(shapes[1])}, which cannot be stacked"
+                )
             self.values[f"{output}/axis"] = np.asarray([axis], np.int64)
             widened = []
             for number, part in enumerate(parts):

@@ -22,6 +22,7 @@ from smartmem_rules.graph.expansion.scans import Scans
 from smartmem_rules.graph.matching import NeedsConstant
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
+from smartmem_rules.tensor.extents import shape_text
 from smartmem_rules.tensor.primitives import storage_dtype
 
 
@@ -215,8 +216,13 @@ class ControlFlow:
 
     def _chosen(self, condition: str, then: str, otherwise: str, output: str) -> str:
         """One of two tensors, while the model runs."""
-        if self.bodies.shape(then) != self.bodies.shape(otherwise):
-            raise Unsupported("its end depends on computed data, and a state changes its shape from step to step")
+        shapes = [self.bodies.shape(then), self.bodies.shape(otherwise)]
+        if shapes[0] != shapes[1]:
+            raise Unsupported(
+                "its end depends on data that are computed while the model runs, and a state changes its shape from "
+                f"step to step ({shape_text(shapes[1])}, then {shape_text(shapes[0])}): give it a trip count that is a "
+                "constant or an input, or a state that has room for all steps from the beginning"
+            )
         self.bodies.one("Where", [condition, then, otherwise], output)
         return output
 

@@ -62,6 +62,16 @@ OLD_ATTRIBUTES = (
 )
 
 
+RENAMED: Mapping[str, tuple[int, str]] = {"Scatter": (10, "ScatterElements")}
+"""Operators that have another name since: the last opset with the old name, and the new one."""
+
+
+def is_renamed(node: onnx.NodeProto, opset: int) -> bool:
+    """Whether a node's operator is known by another name only."""
+    until, _ = RENAMED.get(node.op_type, (None, ""))
+    return domain_of(node.domain) == DEFAULT_DOMAIN and until is not None and opset <= until
+
+
 @dataclass(frozen=True)
 class Known:
     """What is known of a node's operands: their types, and the values of some."""
@@ -84,12 +94,13 @@ def current_form(node: onnx.NodeProto, opset: int, known: Known) -> list[onnx.No
         return [node]
     changes = [c for c in OLD_ATTRIBUTES if node.op_type in c.operators and opset <= c.until]
     adapters = [adapt for names, until, adapt in _ADAPTERS if node.op_type in names and opset <= until]
-    if not changes and not adapters:
+    if not changes and not adapters and not is_renamed(node, opset):
         return [node]
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     for change in changes:
         attributes = _changed(attributes, change)
-    form = _Form(node=node, attributes=attributes, inputs=list(node.input), known=known)
+    operator = RENAMED[node.op_type][1] if is_renamed(node, opset) else node.op_type
+    form = _Form(node=node, operator=operator, attributes=attributes, inputs=list(node.input), known=known)
     for adapt in adapters:
         adapt(form)
     return form.nodes()
@@ -111,6 +122,7 @@ class _Form:
     """A node while it is brought into the newer form."""
 
     node: onnx.NodeProto
+    operator: str
     attributes: dict[str, Any]
     inputs: list[str]
     known: Known
@@ -118,7 +130,7 @@ class _Form:
 
     def nodes(self) -> list[onnx.NodeProto]:
         """The nodes that the newer form consists of."""
-        copy = helper.make_node(self.node.op_type, self.inputs, list(self.node.output), self.node.name)
+        copy = helper.make_node(self.operator, self.inputs, list(self.node.output), self.node.name)
         copy.attribute.extend(helper.make_attribute(name, value) for name, value in self.attributes.items())
         return [*self.before, copy]
 

@@ -28,7 +28,7 @@ def drawn(operator: str, seed: int) -> tuple[onnx.NodeProto, list[np.ndarray | N
         given["activation_beta"] = [2.0] * (ways if operator == "RNN" else 3 * ways)
     shapes = [(steps, batch, width), (ways, gates * size, width), (ways, gates * size, size), (ways, 2 * gates * size)]
     operands: list[np.ndarray | None] = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
-    operands.append(random.integers(1, steps + 1, batch).astype(np.int32))
+    operands.append(random.integers(0, steps + 1, batch).astype(np.int32))
     states = 2 if operator == "LSTM" else 1
     operands += [random.standard_normal((ways, batch, size)).astype(np.float32) for _ in range(states)]
     if operator == "LSTM":

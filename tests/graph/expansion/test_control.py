@@ -48,6 +48,31 @@ f (float[2, 3] x) => (float[2, 3] last, float[4, 2, 3] all) {
         }
     >
 }"""
+GROWING = """
+f (float[0, 3] x, float[5, 3] rows) => (float[N, 3] last, float[M] sums) {
+    n = Constant <value: tensor = int64 {4}> ()
+    last, sums = Loop (n, , x) <
+        body = step (int64 i, bool g, float[K, 3] s) => (bool h, float[L, 3] t, float each) {
+            h = Identity (g)
+            at = Constant <value: tensor = int64[1] {0}> ()
+            row = Gather <axis = 0> (rows, i)
+            part = Unsqueeze (row, at)
+            t = Concat <axis = 0> (s, part)
+            each = ReduceMax <keepdims = 0> (t)
+        }
+    >
+}"""
+UNEVEN = """
+f (float[2] x) => (float[N] last, float[M, N] all) {
+    n = Constant <value: tensor = int64 {3}> ()
+    last, all = Loop (n, , x) <
+        body = step (int64 i, bool g, float[K] s) => (bool h, float[L] t, float[L] each) {
+            h = Identity (g)
+            t = Concat <axis = 0> (s, s)
+            each = Neg (t)
+        }
+    >
+}"""
 NEVER_COUNTED = """
 f (float[2] x, bool go) => (float[2] last, float[0, 1, 2] all) {
     none = Constant <value: tensor = int64 {0}> ()
@@ -169,8 +194,8 @@ def interpret(graph: Graph, feeds: Mapping[str, Array]) -> list[Array]:
 
 @pytest.mark.parametrize(
     "text",
-    [CHOICE.replace("CONDITION", "1"), CHOICE.replace("CONDITION", "0"), LOOP, SCAN, RUN_TIME_CHOICE],
-    ids=["then", "else", "loop", "scan", "run-time choice"],
+    [CHOICE.replace("CONDITION", "1"), CHOICE.replace("CONDITION", "0"), LOOP, GROWING, SCAN, RUN_TIME_CHOICE],
+    ids=["then", "else", "loop", "growing", "scan", "run-time choice"],
 )
 def test_unfolded_bodies_give_the_same(rules: RuleBase, text: str) -> None:
     model = onnx.parser.parse_model(HEAD + text)
@@ -258,6 +283,11 @@ def test_a_loop_that_takes_more_steps_than_it_is_unrolled_for_tells(rules: RuleB
     assert [one.steps for one in graph.endings.loops] == [4]
     assert graph.outputs[-1] == graph.endings.number
     assert int(interpret(graph, {"x": np.array([start, start], np.float32)})[-1]) == (0 if ended else 1)
+
+
+def test_results_of_steps_that_differ_in_shape_are_not_stacked(rules: RuleBase) -> None:
+    with pytest.raises(GraphError, match=r"pieces of different shapes, \[4\] and \[8\], which cannot be stacked"):
+        import_model(onnx.parser.parse_model(HEAD + UNEVEN), rules)
 
 
 def test_a_loop_of_no_steps_gives_nothing(rules: RuleBase) -> None:
