@@ -344,7 +344,7 @@ def _part(mapped: str) -> str:
 
 
 def _peak(process: int) -> float:
-    """The MiB that a process has had at most so far: what the system tells at its end counts its parent's, too."""
+    """The most memory that a running process has had, in MiB; the figure at its end would count its parent's, too."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:

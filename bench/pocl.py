@@ -159,7 +159,7 @@ def winograd(models: Sequence[str], runs: int, device: str) -> None:
 
 
 def tuned(models: Sequence[str], runs: int, device: str) -> None:
-    """The cost model's sizes over the tuned ones of the database and the package, kernel by kernel and for all."""
+    """How many times as long the cost model's sizes take as tuned ones: the worst kernel, all of them, whole models."""
     from smartmem_rules.emit.plan import finish, variant
     from smartmem_rules.plan.kernel.key import launch_key
     from smartmem_rules.tuning.database import Place, Tunings, shipped

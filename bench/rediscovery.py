@@ -101,9 +101,9 @@ def _source(
 
 
 def follows(rule: ast.Rewrite, base: RuleBase) -> bool:
-    """Whether equality saturation makes both sides of some instances of the rule equal, of each of them.
+    """Whether equality saturation finds both sides of the rule equal at each of several instances.
 
-    One instance alone would leave it to chance whether a guard of the rules holds there.
+    At one instance alone it would be left to chance whether the guards of other rules hold.
     """
     search = Search(rule, rule.left, rule.right, Instances(base), 3)
     found = (

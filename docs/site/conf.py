@@ -48,6 +48,7 @@ html_title = "smartmem_rules"
 html_extra_path = ["root"]
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["scrolling.js"]
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False

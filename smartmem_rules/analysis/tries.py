@@ -86,6 +86,7 @@ _CERTAIN = (
     "before the model runs",
     "used as an index",
     "no dtype",
+    "has no value here",
 )
 """What messages of definitions say that no other operand types or attributes can mend."""
 

@@ -47,9 +47,12 @@ class Condition:
         for part in self.name.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ConditionError(
-                f"--fail-on {self}: the report has no figure {self.name!r}; it has {', '.join(_figures(data))}"
-            )
+            from smartmem_rules.language.fixes import did_you_mean  # start-up time
+
+            figures = _figures(data)
+            near = did_you_mean(self.name, figures)
+            said = near or f"it has {', '.join(figures)}"
+            raise ConditionError(f"--fail-on {self}: the report has no figure {self.name!r}; {said}")
         return f"{self.name} is {value:g}" if _OPERATORS[self.operator](value, self.number) else None
 
 

@@ -1,4 +1,4 @@
-"""The plans of a model for prompts and for the tokens behind them: made by need, on one device, with shared weights."""
+"""A model's plans for prompts and for single tokens: made when they are needed, on one device, with shared weights."""
 
 from __future__ import annotations
 

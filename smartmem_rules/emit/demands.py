@@ -1,4 +1,4 @@
-"""What the kernels of a plan ask of a device, by the profile they were emitted for and by their texts."""
+"""What a plan's kernels require of a device: by the profile they were emitted for, and by their OpenCL C."""
 
 from __future__ import annotations
 

@@ -23,5 +23,5 @@ def saturation_text(saturation: Saturation) -> str:
 
 
 def report_text(report: Extraction) -> str:
-    """How good the extraction is."""
+    """One line about the extraction: its modelled time, and the gap to the proven bound."""
     return f"{report.status}, {report.cost / 1000:.3f} us, gap {report.gap:.3g}\n"

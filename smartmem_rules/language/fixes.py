@@ -55,7 +55,7 @@ def replacement(text: str, span: Span, new: str) -> Fix:
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate nearest to `word`, None when none is near."""
     known = sorted(set(candidates))
-    near = [one for one in known if one.lower() == word.lower()] or get_close_matches(word, known, n=1, cutoff=0.6)
+    near = [one for one in known if one.lower() == word.lower()] or get_close_matches(word, known, n=1, cutoff=0.66)
     return near[0] if near else None
 
 

@@ -26,7 +26,7 @@ _NOT_PLANNING = ("build", "total")
 
 @dataclass(frozen=True, kw_only=True)
 class LevelFigures:
-    """What the plan of a level comes to.
+    """Figures of the plan that one level of optimization makes.
 
     Attributes:
         after: launches that only move data.

@@ -314,6 +314,8 @@ class _Loader:
         elif near is not None:
             corrected = (Path(item.path).parent / near).as_posix()
             fix = replacement(f"did you mean `{near}`?", item.place("path"), f'"{corrected}"')
+        else:
+            fix = advice(f"it is looked for beside this file: put it into `{target.parent.name or '.'}`")
         self.errors.append(Diagnostic(Code.IMPORT_NOT_FOUND, "error", message, item.span, fix=fix))
 
 

@@ -93,7 +93,7 @@ class Miss(TypedDict):
 
 
 class LeftNode(TypedDict):
-    """An ONNX node that kernels still compute although a rule nearly took it, or only move data for."""
+    """An ONNX node that is left in kernels: a rule nearly removed it, or the kernels only move data for it."""
 
     node: str
     operator: str

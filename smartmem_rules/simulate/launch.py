@@ -127,9 +127,9 @@ class Touched:
     written: bool
 
 
-@dataclass
-class Counts:
-    """What a window did, each number as a count of the whole launch.
+@dataclass(kw_only=True)
+class Traffic:
+    """How often a launch uses each kind of memory.
 
     Attributes:
         requests: lines asked of the texture caches, and lines asked of the shared cache past them: memory accesses.
@@ -138,8 +138,6 @@ class Counts:
         local_bytes: bytes that work-items read from local memory and write to it, counted likewise.
         l1_requests, l1_misses: of the texture caches.
         l2_requests: of the shared cache.
-        tensors: what became of each tensor there.
-        batches: how many times the launch fills the device.
     """
 
     requests: float = 0.0
@@ -149,6 +147,17 @@ class Counts:
     l1_requests: float = 0.0
     l1_misses: float = 0.0
     l2_requests: float = 0.0
+
+
+@dataclass(kw_only=True)
+class Counts(Traffic):
+    """What a window did, each number as a count of the whole launch.
+
+    Attributes:
+        tensors: what became of each tensor in the shared cache.
+        batches: how many times the launch fills the device.
+    """
+
     tensors: dict[str, Touched] = field(default_factory=dict)
     batches: int = 1
 

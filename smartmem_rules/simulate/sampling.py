@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from smartmem_rules.simulate.accesses import Access, Array, Slice
 from smartmem_rules.simulate.launch import (
     Counts,
     TracedLaunch,
+    Traffic,
     Window,
     batches,
     residents,
@@ -28,7 +29,7 @@ WINDOWS = 6
 SMALLEST_SLICE = 4
 """Steps of a loop that a window keeps at least, so that neighbours in lines are seen together."""
 
-COUNTED = ("requests", "element_accesses", "texel_bytes", "local_bytes", "l1_requests", "l1_misses", "l2_requests")
+COUNTED = tuple(one.name for one in fields(Traffic))
 """What windows count, each a count of the whole launch."""
 
 _T_FIVE = 2.571
@@ -59,7 +60,7 @@ class Footprint:
 
 
 @dataclass(kw_only=True)
-class Estimate:
+class Estimate(Traffic):
     """What a launch does.
 
     Attributes:
@@ -70,13 +71,6 @@ class Estimate:
         sampled: whether it was sampled.
     """
 
-    requests: float = 0.0
-    element_accesses: float = 0.0
-    texel_bytes: float = 0.0
-    local_bytes: float = 0.0
-    l1_requests: float = 0.0
-    l1_misses: float = 0.0
-    l2_requests: float = 0.0
     repeated_misses: float = 0.0
     footprints: dict[str, Footprint] = field(default_factory=dict)
     error: dict[str, float] = field(default_factory=lambda: {"element_accesses": 0.0, "misses": 0.0})

@@ -35,6 +35,8 @@ class PlannedGraph:
         Raises:
             RefusedError: the exporter, the rules or the device do not take the graph, or its outputs are other ones.
         """
+        if any(tensor.is_complex() for tensor in (*inputs, *results)):  # the exporter makes pairs of floats of them
+            raise RefusedError("it takes or gives complex numbers, which rules do not know")
         self._placements = [Placement(result) for result in results]
         program = exported_graph(module, inputs)
         self.plan = _optimized(program, options)

@@ -112,7 +112,7 @@ class _Shrinker:
         return None
 
     def _simplify_special(self, case: Case, difference: Difference) -> Difference:
-        """The same difference with plain numbers wherever a special value plays no part."""
+        """The same counterexample, with a plain number for each special value (NaN, infinity) that it does not need."""
         return _plainest(
             difference, (1, 0, 2), set(case.uniform), lambda elements: self._at_special(case, elements), _oddness
         )

@@ -153,7 +153,7 @@ def _size(pattern: ast.Pattern) -> int:
 
 
 def _sources(cases: Sequence[Case], base: RuleBase) -> list[str] | None:
-    """The fewest rules from which instances follow, None where they do not follow from all."""
+    """The smallest set of rules from which the instances follow; None where all rules together do not give them."""
 
     def enough(names: Sequence[str]) -> bool:
         kept = only(base, names)

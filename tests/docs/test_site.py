@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT
+from tests.report.browser import browser, missing
 
 LOADED = re.compile(r"<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=\"(?P<address>(?:https?:)?//[^\"]*)\"")
 
@@ -27,3 +28,12 @@ def test_the_site_builds_and_needs_no_network(tmp_path: Path) -> None:
     assert len(pages) > 100
     for page in pages:
         assert not LOADED.findall(page.read_text("utf-8")), page
+    if missing():
+        pytest.skip(missing())
+    with browser() as window:
+        window.look(width=390)
+        for name in ("simplify", "reference/cli", "torch"):
+            window.driver.get((site / "docs" / f"{name}.html").as_uri())
+            assert window.script("return document.querySelectorAll('article [tabindex]').length") > 0, name
+            found = window.violations()
+            assert not [one for one in found if one.startswith("scrollable-region-focusable")], name

@@ -215,3 +215,10 @@ def test_each_operator_of_classical_models_is_defined_or_has_an_answer() -> None
     defined = {b.name for b in bindings if b.domain == "ai.onnx.ml"} | {"TreeEnsemble"}
     assert defined | set(ML) == _ML
     assert not defined & set(ML)
+
+
+@pytest.mark.parametrize("version", [-(2**63), -1, 0])
+def test_versions_that_no_operator_set_has(base: RuleBase, build: Build, version: int) -> None:
+    model = build([NODE("GridSample", ["x"], ["y"])], {"x": [2]}, ["y"])
+    model.opset_import[0].version = version
+    assert "GridSample" in message(model, base)

@@ -66,7 +66,10 @@ def test_steps_that_hand_halves_on_are_asked(operator: str, gates: int) -> None:
     )
     plan = asking(recurrence, "float16")
     assert plan.probes
-    assert not self_test(Executor(plan, choose("auto"))).findings
+    device = choose("auto")
+    if not device.runs_ordered and any(one.launch.form == "ordered" for one in plan.enqueues):
+        pytest.skip(f"work-groups of {device.name} are not known to wait for each other, as those of this plan do")
+    assert not self_test(Executor(plan, device)).findings
 
 
 def test_weights_in_words_are_asked_with_their_own_scales() -> None:

@@ -74,3 +74,15 @@ def test_a_graph_that_reads_elements_as_numbers_is_left_whole() -> None:
     with pytest.warns(LeftToEagerWarning, match="makes a number of the elements of a tensor"):
         torch.testing.assert_close(compiled(x)[0], function(x)[0])
     torch.testing.assert_close(compiled(x + 1)[0], function(x + 1)[0])
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_complex_numbers_are_left_to_pytorch(check: bool) -> None:
+    def values(x: Any) -> tuple[Any, ...]:
+        return (torch.linalg.eigvals(x.relu()).real.sin() + 1,)
+
+    x = torch.randn(4, 4)
+    compiled = CompiledGraph(graph_of(values, x), set(), TorchOptions(check=check))
+    with pytest.warns(LeftToEagerWarning, match="complex numbers"):
+        (found,) = compiled(x)
+    torch.testing.assert_close(found, values(x)[0])

@@ -117,7 +117,7 @@ class Emission:
             items: work-items that the text is written for; the launch's grid has so many, and less than a group more.
 
         Raises:
-            PlanError: the grid is another one.
+            PlanError: the grid of the launch has another number of work-items.
         """
         grid = checked_grid(self.launch, items)
         values["body"] = self.writer.text()

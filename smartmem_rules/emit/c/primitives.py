@@ -59,7 +59,7 @@ def has_vectors(dtype: str) -> bool:
 
 
 def has_vector_form(function: str, dtype: str, sources: Sequence[str]) -> bool:
-    """Whether a primitive of operands of such types has text for vectors in which integers occur."""
+    """Whether OpenCL C can compute a primitive on whole vectors where some operands are integers."""
     if function == "cast":
         return all(one == "float32" or one in VECTOR_INTEGERS for one in (dtype, *sources))
     if is_float(dtype):

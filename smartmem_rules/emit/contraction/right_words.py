@@ -1,4 +1,4 @@
-"""A right factor of integers in words, as the register block unpacks it (`codegen/word_block.cl`)."""
+"""Right factors of integers of few bits, packed into words that register tiles unpack (codegen/word_block.cl)."""
 
 from __future__ import annotations
 

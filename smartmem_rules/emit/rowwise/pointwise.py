@@ -75,7 +75,7 @@ def emit_pointwise(launch: Single, target: Target, tensors: Mapping[str, Stored]
 
 
 def _windows(emission: Emission, kernel: Kernel, loops: ElementLoops, group: Var, together: int) -> None:
-    """A group of neighbouring rows, vector by vector: the sums of their windows first, then what is made of each."""
+    """Write neighbouring rows vector by vector: first the sums of all their windows, then the result of each row."""
     expressions, text = emission.expressions, emission.target.device.text
     found = NeighbourWindows.of(kernel, loops, emission.width, together, text.window_loads)
     axis = loops.lanes

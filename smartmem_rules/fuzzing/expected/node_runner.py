@@ -141,7 +141,10 @@ class NodeRunner:
 
     def _of_no_steps(self, operands: Sequence[Array | None]) -> list[Array]:
         """A recurrence of nothing: ONNX Runtime ends the process, or gives what was in memory."""
-        results = self._recurrent(operands)
+        try:
+            results = self._recurrent(operands)
+        except (IndexError, ValueError) as misfit:
+            raise NoReference(f"{self.node.op_type}: its operands do not fit each other") from misfit
         if results is None:
             raise NoReference(f"{self.node.op_type}: ONNX Runtime does not compute a sequence of no steps")
         assert operands[0] is not None

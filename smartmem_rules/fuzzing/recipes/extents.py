@@ -150,7 +150,7 @@ def expand(b: Builder) -> None:
 
 
 def filled(b: Builder) -> None:
-    """A tensor of one value of the shape of another, and something computed with both."""
+    """A tensor that holds one value everywhere in the shape of another tensor, and an operator that takes both."""
     x = b.tensor(None, 0, 5)
     shape = b.one("Shape", [x])
     dtype = b.array(x).dtype

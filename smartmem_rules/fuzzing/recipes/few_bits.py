@@ -74,7 +74,7 @@ def written(b: Builder, x: str, depth: int) -> None:
             each = (columns, depth // block) if turned else (depth // block, columns)
     operands = [
         b.constant(b.random.integers(low, high, shape), kind),
-        b.constant(_scales(b, each), np.float32),
+        b.constant(_scales(b, each, of_blocks=len(each) == 2), np.float32),
     ]
     if b.chance(0.7):
         operands.append(b.constant(b.random.integers(low, high, each), kind))
@@ -108,9 +108,12 @@ def table(b: Builder) -> None:
         b.one("MatMul", [found, b.weight((width, b.pick(_COLUMNS)), "float32")])
 
 
-def _scales(b: Builder, shape: tuple[int, ...]) -> np.ndarray:
-    """Positive numbers, now and then one that is negative, zero or denormal."""
+def _scales(b: Builder, shape: tuple[int, ...], of_blocks: bool = True) -> np.ndarray:
+    """Positive numbers, now and then one that is negative or denormal, or zero where blocks have scales.
+
+    Zero is refused elsewhere.
+    """
     scales = np.asarray(b.random.uniform(0.01, 0.5, shape))
     if scales.size and b.chance(0.2):
-        scales.reshape(-1)[b.integer(0, scales.size - 1)] = b.pick((-0.25, 0.0, 1e-40))
+        scales.reshape(-1)[b.integer(0, scales.size - 1)] = b.pick((-0.25, 0.0 if of_blocks else 1e-38, 1e-40))
     return scales

@@ -26,7 +26,7 @@ from smartmem_rules.fuzzing.recipes.builder import Builder
 from smartmem_rules.fuzzing.recipes.values import LARGE, SMALL, Sizes, draw_dtypes, draw_shape
 from smartmem_rules.fuzzing.sources.cuttings import cut
 from smartmem_rules.fuzzing.sources.decided import decided
-from smartmem_rules.fuzzing.sources.modes import draw_mode
+from smartmem_rules.fuzzing.sources.modes import draw_mode, texture_mode
 from smartmem_rules.fuzzing.sources.sides import side
 from smartmem_rules.fuzzing.sources.symbolic import opened
 
@@ -75,6 +75,8 @@ SPECIAL_SHARE = 0.15
 OPEN_SHARE = 0.12
 COMPUTED_OPEN_SHARE = 0.75
 SECOND_SHARE = 0.4
+OPENINGS = 4
+"""Dimensions that are tried until one can be opened."""
 
 
 def drawn(seed: int) -> Case:
@@ -153,6 +155,20 @@ def specialised(seed: int) -> Case:
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
+def textured(seed: int) -> Case:
+    """A model with one or two open dimensions, planned for a GPU whose tensors lie in images."""
+    random = np.random.default_rng((seed, 12))
+    recipes = {**RECIPES, **EXTENTS} if random.random() < SECOND_SHARE else RECIPES
+    case = _grown(f"textured-{seed}", random, FLOW_STEPS, recipes)
+    for _ in range(OPENINGS):
+        case = opened(case, random)
+        if case.mode.dims:
+            break
+    if random.random() < SECOND_SHARE and case.mode.dims:
+        case = opened(case, random, "m")
+    return replace(case, mode=replace(texture_mode(random), dims=case.mode.dims))
+
+
 def _list(builder: Builder) -> None:
     builder.pick(sequences.RECIPES)(builder, _inner_step)
 
@@ -205,6 +221,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "integer": integer,
     "dynamic": dynamic,
     "specialised": specialised,
+    "textured": textured,
     "cut": cut,
     "side": side,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from smartmem_rules.fuzzing.case import LEVELS, Mode
@@ -30,4 +32,15 @@ def draw_mode(random: np.random.Generator) -> Mode:
         debug=bool(random.random() < 0.15),
         units=str(random.choice(_UNITS)) if device == "nvidia" else "",
         sizes=int(random.integers(1, 1 << 30)) if random.random() < _WITH_DRAWN_SIZES else 0,
+    )
+
+
+def texture_mode(random: np.random.Generator) -> Mode:
+    """A plan for a GPU whose tensors lie in images, most often all of those that can."""
+    return replace(
+        draw_mode(random),
+        device="adreno_740",
+        memory=str(random.choice(("image", "image", "auto"))),
+        dtype=str(random.choice(("float32", "float32", "float16"))),
+        units="",
     )

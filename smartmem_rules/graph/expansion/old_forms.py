@@ -68,7 +68,8 @@ RENAMED: Mapping[str, tuple[int, str]] = {"Scatter": (10, "ScatterElements")}
 
 def is_renamed(node: onnx.NodeProto, opset: int) -> bool:
     """Whether a node's operator is known by another name only."""
-    return domain_of(node.domain) == DEFAULT_DOMAIN and opset <= RENAMED.get(node.op_type, (0, ""))[0]
+    until, _ = RENAMED.get(node.op_type, (None, ""))
+    return domain_of(node.domain) == DEFAULT_DOMAIN and until is not None and opset <= until
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from smartmem_rules.language.expressions import Span
 from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, replacement
+from smartmem_rules.language.parsing.block_forms import block_forms
 from smartmem_rules.language.parsing.brackets import bracket_hint
 from smartmem_rules.language.parsing.expectation import COMPARISONS
+from smartmem_rules.language.parsing.headings import headings
 from smartmem_rules.language.parsing.other_forms import other_forms
 from smartmem_rules.language.parsing.stops import Stop
 
@@ -38,15 +41,24 @@ _CHARACTERS = {
     "\u2260": "!=",
     "\u2192": "=>",
     "\u21d2": "=>",
+    "\u27f9": "=>",
+    "\u27f6": "=>",
+    "\u27fa": "<=>",
+    "\u2194": "<=>",
     "\u21d4": "<=>",
 }
 _ADVICE = {
     "/*": "a comment begins with `#`",
     "rule": "write `rewrite NAME in RULESET`",
+    **dict.fromkeys(("op", "class", "kernel", "struct"), "write `operator NAME(x: T[*S]) -> y: T[*S] { ... }`"),
+    **dict.fromkeys(("fn", "fun"), "write `function NAME(a) = ...`"),
 }
 _ATTRIBUTE_AMONG_OPERANDS = re.compile(r"\brewrite\b.*[(,]\s*\w+\s*$", re.DOTALL)
 _NAMED_ON = re.compile(r"\w+\s+in\b")
-_RANGELESS = re.compile(r"\b(sum|max|min|prod|mean|any|all)\s*\(\s*\*?[A-Za-z_]\w*\s*\)\s*[\w(]")
+_RANGELESS = re.compile(
+    r"\b(sum|max|min|prod|mean|any|all)\s*\(\s*\*?[A-Za-z_]\w*\s*\)\s*"
+    r"(?!(?:and|or|then|else|if|for|in|where|explores|let|relaxes|tags|cites|require)\b)[\w(]"
+)
 
 
 def hint(stop: Stop) -> Fix | None:
@@ -55,7 +67,9 @@ def hint(stop: Stop) -> Fix | None:
     return (
         _arrow(stop)
         or _other_word(stop)
-        or _reduction(text)
+        or _reduction(stop)
+        or block_forms(stop)
+        or headings(stop)
         or other_forms(stop)
         or bracket_hint(stop)
         or _sign(stop)
@@ -86,8 +100,12 @@ def _other_word(stop: Stop) -> Fix | None:
     if rest and rest[0] in _CHARACTERS:
         new = _CHARACTERS[rest[0]]
         return replacement(f"write `{new}`" if new.strip() else "remove it", stop.here(1), new)
+    if rest and not rest[0].isascii() and (plain := unicodedata.normalize("NFKC", rest[0])).isascii():
+        return replacement(f"write `{plain}`", stop.here(1), plain)  # such as a parenthesis of a Chinese keyboard
+    if rest[:1] == "'":
+        return _in_quotes(stop)
     for word in (rest[:2], stop.found, rest[:1]):
-        if word in _ADVICE:
+        if word in _ADVICE and (word == "/*" or "OPERATOR" in stop.accepted):
             return advice(_ADVICE[word])
         if word in _INSTEAD and (word != "->" or "=>" in stop.signs):
             text, new = _INSTEAD[word]
@@ -96,8 +114,27 @@ def _other_word(stop: Stop) -> Fix | None:
     return None
 
 
-def _reduction(text: str) -> Fix | None:
-    if _RANGELESS.search(text):
+def _in_quotes(stop: Stop) -> Fix:
+    """Text between single quotes."""
+    rest = stop.line[stop.span.column - 1 :]
+    text = "text stands between double quotes"
+    closed = re.match(r"'([^'\"]*)'", rest)
+    return replacement(text, stop.here(closed.end()), f'"{closed[1]}"') if closed else advice(text)
+
+
+def rangeless(stop: Stop) -> Span | None:
+    """The place of a reduction without a range: parsing goes on behind it, and stops only where that makes no sense."""
+    match = _RANGELESS.search(stop.text)
+    if match is None:
+        return None
+    line = stop.text.count("\n", 0, match.start()) + 1
+    column = match.start() - stop.text.rfind("\n", 0, match.start())
+    return Span(stop.span.file, line, column, line, column + stop.text.index(")", match.start()) + 1 - match.start())
+
+
+def _reduction(stop: Stop) -> Fix | None:
+    text = stop.before
+    if rangeless(stop) is not None:
         return advice("a reduction names its range: `sum(k < K) x[k]`")
     if re.search(r"\b(sum|max|min|prod|mean|any|all)\s*\([^()]*<[^()]*,[^()]*$", text):
         return advice("what is reduced stands behind the parentheses: `sum(k < K) x[k]`")
@@ -112,17 +149,21 @@ def _sign(stop: Stop) -> Fix | None:
     if found == ">" and stop.line[: stop.span.column - 1].endswith("<"):
         before_it = stop.span._replace(column=stop.span.column - 1)
         return replacement("write `!=`", before_it, "!=")
-    if found in COMPARISONS:
+    if found in COMPARISONS and re.search(r"[<>=]", text.rpartition("\n")[2]) and not _in_signature(text):
         return advice("write `a < b and b < c`: comparisons do not chain")
     if found == "=" and "SEMICOLON" in accepted and _ATTRIBUTE_AMONG_OPERANDS.search(text):
         return _behind_operands(stop)
-    if found == "=" and "EQUAL" not in accepted:
+    if found == "=" and "EQUAL" not in accepted and ("==" in stop.signs or text.endswith("=")):
         return replacement("write `==` to compare", stop.span, "==")
     if re.fullmatch(r"\.\d+", found) and re.search(r"\d\.\d*$", text):
         return advice("a number has one decimal point")
     if found == ";" and "SEMICOLON" not in accepted:
         return replacement("nothing ends with `;` here", stop.span, "")
     return None
+
+
+def _in_signature(text: str) -> bool:
+    return text.startswith("operator") and "{" not in text
 
 
 def _behind_operands(stop: Stop) -> Fix:
@@ -154,7 +195,7 @@ def _missing(stop: Stop) -> Fix | None:
         return replacement(said, _rest(stop), '"{}"'.format(words[0].strip("';"))) if words else advice(said)
     if "SEMICOLON" in accepted and re.search(r"\bonnx\s+\S+\s*$", text):
         return edit("an `onnx` clause ends with `;`", Edit(stop.behind_text(), ";"))
-    if "COLON" in accepted and re.search(r"\boperator\b[^{]*$", text):
+    if "COLON" in accepted and re.search(r"\boperator\b[^({]*\([^{]*$", text):
         return advice("an operand has a type: `x: T[*S]`")
     if found == "[" and re.search(r"\bfor\b.*\bin\s*$", text):
         return _without_brackets(stop)

@@ -20,7 +20,8 @@ from smartmem_rules.language.parsing import lalr
 from smartmem_rules.language.parsing.builder import Builder
 from smartmem_rules.language.parsing.expectation import in_words
 from smartmem_rules.language.parsing.grammar import builder_of_lark, grammar, resolving
-from smartmem_rules.language.parsing.hints import hint
+from smartmem_rules.language.parsing.hints import hint, rangeless
+from smartmem_rules.language.parsing.repairs import repaired
 from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.syntax import Module, Span
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
@@ -98,9 +99,14 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     line = lines[span.line - 1] if span.line <= len(lines) else ""
     before = "\n".join([*lines[: span.line - 1], line[: span.column - 1]])
     signs = _signs(accepted)
-    fix = hint(Stop(found.strip("`"), accepted, signs, line, before, span))
+    stop = Stop(found.strip("`"), accepted, signs, line, before, span)
+    fix = hint(stop)
     if fix is None and _WORD.fullmatch(found.strip("`")):
         fix = spelling(found.strip("`"), filter(str.isalpha, signs), span)
+    fix = fix or repaired(text, stop)
+    begin = rangeless(stop)
+    if begin is not None:
+        return Diagnostic(Code.SYNTAX, "error", "this reduction has no range", begin, fix=fix)
     return Diagnostic(Code.SYNTAX, "error", f"{found} cannot stand here", span, note=note, fix=fix)
 
 

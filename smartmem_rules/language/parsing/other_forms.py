@@ -38,11 +38,20 @@ def _of_members(stop: Stop) -> Fix | None:
     if method is None or owner is None:
         return None
     word = method[1]
+    if word[0].isupper():
+        first = stop.span._replace(column=owner.start() + 1, end_line=stop.span.line, end_column=stop.span.column + 1)
+        others = stop.along(rf"\b{owner[1]}\.(?=[A-Z])")
+        said = f"operators stand without their domain: `{word}(...)`"
+        return edit(said, Edit(first, ""), *(Edit(one, "") for one in others))
     if word not in ALL_FUNCTIONS:
         return advice(f"a function stands before what it is of: `rank({owner[1]})`")
-    end = stop.span.column + method.end()
-    whole = stop.span._replace(column=owner.start() + 1, end_line=stop.span.line, end_column=end)
+    whole = stop.span._replace(column=owner.start() + 1, end_line=stop.span.line, end_column=_end_of(stop, method))
     return replacement(f"write `{word}({owner[1]})`", whole, f"{word}({owner[1]})")
+
+
+def _end_of(stop: Stop, match: re.Match[str]) -> int:
+    """The column behind what matches at the place of a stop."""
+    return stop.span.column + match.end()
 
 
 def _of_rules(stop: Stop) -> Fix | None:

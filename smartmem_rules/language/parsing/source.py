@@ -45,9 +45,10 @@ def read_source(path: str | Path) -> Source:
     try:
         return Source(content.removeprefix(codecs.BOM_UTF8).decode("utf-8"), marked)
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        reason = f"it is not UTF-8 text (byte 0x{content[error.start]:02x} of line {line})"
-        raise _unreadable(file, reason, "save it as UTF-8") from error
+        before = content[: error.start].removeprefix(codecs.BOM_UTF8).decode("utf-8")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        reason = f"byte 0x{content[error.start]:02x} is not UTF-8 text"
+        raise _unreadable(file, reason, "save it as UTF-8", Span(file, line, column, line, column + 1)) from error
 
 
 def _other_encoding(content: bytes) -> str | None:
@@ -62,7 +63,8 @@ def _other_encoding(content: bytes) -> str | None:
     return "UTF-32" if sorted(zeros)[1] * 6 > len(start) else "UTF-16"
 
 
-def _unreadable(file: str, reason: str, fix: str | None = None) -> LanguageError:
+def _unreadable(file: str, reason: str, fix: str | None = None, place: Span | None = None) -> LanguageError:
     message = f"cannot read this file: {reason}"
     said = advice(fix) if fix is not None else None
-    return LanguageError([Diagnostic(Code.UNREADABLE, "error", message, Span(file, 1, 1, 1, 1), fix=said)], {})
+    span = place or Span(file, 1, 1, 1, 1)
+    return LanguageError([Diagnostic(Code.UNREADABLE, "error", message, span, fix=said)], {})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
 
 from smartmem_rules.language.expressions import Span
 from smartmem_rules.records import dataclass
@@ -38,6 +39,12 @@ class Stop:
         body = self.text.rstrip()
         line, column = body.count("\n") + 1, len(body) - body.rfind("\n")
         return self.span._replace(line=line, column=column, end_line=line, end_column=column)
+
+    def along(self, pattern: str, group: int = 0) -> Iterator[Span]:
+        """The places from here to the end of the line that match, or those of a group."""
+        for match in re.compile(pattern).finditer(self.line, self.span.column - 1):
+            begin, end = match.span(group)
+            yield self.span._replace(column=begin + 1, end_line=self.span.line, end_column=end + 1)
 
     def here(self, length: int) -> Span:
         """So many characters from here."""

@@ -382,7 +382,7 @@ def _count(nodes: _Nodes) -> int:
 
 
 def _columns(nodes: _Nodes) -> int:
-    """The width of nodes on one line."""
+    """How many columns syntax nodes take when all of them stand on one line."""
     width = 0
     for node in nodes:
         width += len(node.gap) + len(node.text)

@@ -52,7 +52,7 @@ def grid_text(grid: Grid) -> str:
 
 
 def single_lines(launch: Single) -> Iterator[str]:
-    """What one kernel computes, and what a work-item takes of it."""
+    """The lines of a launch of one kernel: what the kernel computes, and which rows or steps a work-item takes."""
     kernel = launch.kernel
     yield from loop_lines(kernel.axes)
     yield from computation_lines(kernel)

@@ -95,7 +95,11 @@ def in_stretches(
 
 
 def time_of(launches: Sequence[Launch], configs: LaunchConfigs, rule: InOrder, together: bool) -> float:
-    """Modelled nanoseconds of launches, parted in the cheapest way, or each by itself."""
+    """Modelled nanoseconds of launches in sequence.
+
+    Args:
+        together: whether neighbours share launches, in the cheapest way; else each is enqueued by itself.
+    """
     candidates = [_candidate(launch, configs, rule) for launch in launches]
     if not together:
         return sum(configs.device.compute.launch + one.alone for one in candidates)

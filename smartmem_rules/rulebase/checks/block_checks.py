@@ -11,7 +11,7 @@ from smartmem_rules.language.blocks.workarounds import ClauseError, workaround_o
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import family_name
-from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, replacement, spelling
+from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, nearest, replacement, spelling
 from smartmem_rules.language.schema import ACTIONS, RESULTS, SUBJECTS, keys_of_block
 from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
 
@@ -38,12 +38,19 @@ def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
             yield Diagnostic(Code.REPEATED_KEY, "error", message, entry.place("key"), secondary=earlier)
         first.setdefault(entry.key, entry)
         yield from _check_values(entry, key, known)
-    missing = [key for key in keys.values() if key.required and key.name not in first]
+    meant = {nearest(entry.key, keys) for entry in block.entries if entry.key not in keys}
+    missing = [key for key in keys.values() if key.required and key.name not in first and key.name not in meant]
     if missing:
         names = ", ".join(f"`{key.name}`" for key in missing)
         meanings = "; ".join(f"`{key.name}`: {key.meaning}" for key in missing)
         message = f"`{block.name}` lacks {names}"
-        yield Diagnostic(Code.MISSING_KEY, "error", message, block.place("name"), note=meanings)
+        fix = advice(f"add {' '.join(f'`{key.name} {_example(key)};`' for key in missing)}")
+        yield Diagnostic(Code.MISSING_KEY, "error", message, block.place("name"), note=meanings, fix=fix)
+
+
+def _example(key: Key) -> str:
+    """What stands behind a key, in words."""
+    return key.choices[0] if key.choices else "NUMBER" if key.kind == "number" else "WORD"
 
 
 def _called(block: s.Block) -> str:
@@ -91,7 +98,8 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
         wants_number = key.kind == "number" or (key.kind == "space" and number > 0)
         if is_number != wants_number:
             message = f"`{key.name}` takes {'numbers' if wants_number else 'words'}, not `{value}`"
-            yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}")
+            said = advice(f"write `{key.name} {_example(key)};`")
+            yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}", fix=said)
         elif key.choices and not wants_number and value not in key.choices:
             fix = spelling(str(value), key.choices, place)
             message = f"`{key.name}` is never `{value}`"

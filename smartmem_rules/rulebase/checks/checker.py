@@ -12,6 +12,7 @@ from smartmem_rules.language.choices import families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, with_certain_edits
 from smartmem_rules.language.expansion import Names, expanded_modules, mentions
+from smartmem_rules.language.fixes import advice
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.analysis_checks import check_analysis, check_facts
 from smartmem_rules.rulebase.checks.block_checks import (
@@ -28,6 +29,12 @@ from smartmem_rules.rulebase.checks.identity_checks import check_domains, check_
 from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
 from smartmem_rules.rulebase.checks.let_checks import check_loops
 from smartmem_rules.rulebase.checks.matrix_checks import check_matrix
+from smartmem_rules.rulebase.checks.meaning_checks import (
+    check_conditions,
+    check_defaults,
+    check_indices,
+    check_shapes,
+)
 from smartmem_rules.rulebase.checks.operator_checks import (
     check_constant,
     check_function,
@@ -145,6 +152,8 @@ class _Checker:
     def _item(self, item: s.Item) -> Iterator[Diagnostic]:
         yield from check_division(item)
         yield from check_bare_dtypes(item)
+        if isinstance(item, s.Rule):
+            yield from check_conditions(item.guards)
         functions, operators, names = self.functions, self.operators, self.names
         match item:
             case s.Function() | s.Predicate():
@@ -158,6 +167,10 @@ class _Checker:
                 yield from check_constant(item, functions, names, self.items)
             case s.Operator():
                 yield from check_operator(item, functions, names)
+                yield from check_conditions(item.requires)
+                yield from check_defaults(item)
+                yield from check_shapes(item)
+                yield from check_indices(item)
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)
                 yield from check_same_sides(item, self.commutative)
@@ -291,7 +304,8 @@ def _check_names(items: Iterable[s.Item]) -> Iterator[Diagnostic]:
         if (kind, item.name) in first:
             message = f"there is a {kind} `{item.name}` already"
             secondary = (first[kind, item.name], "the first is here")
-            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, item.place("name"), secondary=secondary)
+            fix = advice("give it another name")
+            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, item.place("name"), secondary=secondary, fix=fix)
         first.setdefault((kind, item.name), item.place("name"))
 
 

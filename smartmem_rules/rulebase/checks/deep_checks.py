@@ -14,7 +14,7 @@ from smartmem_rules.language.cache import Findings, digest_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import advice, replacement
+from smartmem_rules.language.fixes import Fix, advice, replacement
 from smartmem_rules.records import dataclass
 
 _IN_MEMORY: dict[object, Any] = {}
@@ -43,9 +43,8 @@ class DeepChecker:
         if "failure" in found:
             note = "found by trying operand types that its signature admits"
             message = f"`{operator.name}` cannot be computed: {found['failure']}"
-            yield Diagnostic(
-                Code.IMPOSSIBLE_DEFINITION, "error", message, _place_of(found.get("at"), written), note=note
-            )
+            place, fix = _place_of(found.get("at"), written), _converted(found["failure"])
+            yield Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, place, note=note, fix=fix)
             return
         if "outside" in found:
             yield _reads_outside(written, found)
@@ -111,6 +110,17 @@ class DeepChecker:
         if known is None:
             known = self._texts[0] = digest_of(*(repr(self.functions[name]) for name in sorted(self.functions)))
         return known
+
+
+def _converted(failure: str) -> Fix | None:
+    """How to mend a definition whose element types do not fit."""
+    if failure.startswith("operands of"):
+        return advice("convert one of them: `cast(x[i], float32)`; an index becomes a number by `float(i)`")
+    if "has no value here" in failure:
+        return advice("functions take elements: `exp(x[i, k])`")
+    if "its definition" in failure:
+        return advice("convert the right side, `cast(..., T)`, or declare the type that it has")
+    return None
 
 
 def _keep_finding(rule: s.Keep) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def _signature_scope(operator: s.Operator, functions: Functions) -> Scope:
     names |= {variable.name for variable in operator.dtypes}
     names.update(shape_names(operator))
     names.add(IMPLICIT_DTYPE_VARIABLE)
-    scope = Scope(frozenset(names), DEFINITION_FUNCTIONS, functions)
+    scope = Scope(frozenset(names), DEFINITION_FUNCTIONS, functions, extents=frozenset(shape_names(operator)))
     for item in operator.inputs:
         if item.type is not None and not item.variadic:
             scope = scope.with_tensor(item.name, index_count(item.type.shape), item.span)
@@ -177,7 +177,8 @@ def _check_repeated_names(operator: s.Operator) -> Iterator[Diagnostic]:
         if item.name in first:
             message = f"`{item.name}` has a meaning in this operator already"
             secondary = (first[item.name], "the first is here")
-            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, item.place("name"), secondary=secondary)
+            fix = advice("give it another name")
+            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, item.place("name"), secondary=secondary, fix=fix)
         first.setdefault(item.name, item.place("name"))
 
 
@@ -233,7 +234,8 @@ def _check_left_side(
     if tensor in taken:
         message = f"`{tensor}` has a meaning in this operator already"
         secondary = (taken[tensor], "the first is here")
-        yield Diagnostic(Code.DUPLICATE_NAME, "error", message, equation.place("name"), secondary=secondary)
+        fix = advice(f"one equation gives all elements of `{tensor}`: give this one another name, or leave it out")
+        yield Diagnostic(Code.DUPLICATE_NAME, "error", message, equation.place("name"), secondary=secondary, fix=fix)
     elif output is None:
         yield from _check_local_extents(equation, operator)
     else:
@@ -251,25 +253,33 @@ def _check_local_extents(equation: s.EquationSyntax, operator: s.Operator) -> It
 
 
 def _check_output_indices(equation: s.EquationSyntax, output: s.Output) -> Iterator[Diagnostic]:
+    if (equation.member is None) != (output.index is None):
+        inner = ", ".join((f"*{b.name}" if b.kind == "loops" else b.name) for b in equation.indices)
+        if output.index:
+            message, meant = f"`{output.name}` is a variadic output", f"{output.name}[{output.index}][{inner}]"
+        else:
+            message, meant = f"`{output.name}` is one output", f"{output.name}[{equation.member}, {inner}]"
+        fix = advice(f"write `{meant}`")
+        secondary = (output.span, "it is declared here")
+        yield Diagnostic(Code.INDEX_COUNT, "error", message, equation.span, secondary=secondary, fix=fix)
+        return
     rank = index_count(output.type.shape)
     given = index_count([s.Splat(b.span, b.bound) if b.kind == "loops" else b.bound for b in equation.indices])
     if given.contradicts(rank):
         message = f"`{equation.tensor}` has {rank}, but is written with {given}"
-        yield Diagnostic(
-            Code.INDEX_COUNT, "error", message, equation.span, secondary=(output.span, "its shape is given here")
+        secondary, fix = (
+            (output.span, "its shape is given here"),
+            advice("write one index for each extent of its shape"),
         )
-    if (equation.member is None) != (output.index is None):
-        example = f"{output.name}[{output.index or 'j'}][...]" if output.index else f"{output.name}[...]"
-        message = f"`{output.name}` is {'a variadic' if output.index else 'not a variadic'} output: write `{example}`"
-        yield Diagnostic(
-            Code.INDEX_COUNT, "error", message, equation.span, secondary=(output.span, "it is declared here")
-        )
+        yield Diagnostic(Code.INDEX_COUNT, "error", message, equation.span, secondary=secondary, fix=fix)
 
 
 def _known(word: str, words: frozenset[str] | set[str], code: Code, what: str, span: s.Span) -> Iterator[Diagnostic]:
     if word not in words:
         fix = spelling(word, words, span)
         note = None if fix else f"there are {', '.join(sorted(words))}"
+        if fix is None and what == "dtype":
+            fix = advice("write `T`, any number, or one of these dtypes and classes")
         yield Diagnostic(code, "error", f"there is no {what} `{word}`", span, note=note, fix=fix)
 
 

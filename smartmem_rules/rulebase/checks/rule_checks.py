@@ -13,7 +13,7 @@ from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement, spelling
 from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.roots import roots_of
-from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
+from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS
 from smartmem_rules.rulebase.checks.analysis_checks import check_derived, check_facts
 from smartmem_rules.rulebase.checks.attribute_checks import check_attributes
 from smartmem_rules.rulebase.checks.let_checks import (
@@ -22,6 +22,7 @@ from smartmem_rules.rulebase.checks.let_checks import (
     check_uses_of_terms,
     terms_of,
 )
+from smartmem_rules.rulebase.checks.operand_checks import check_operands
 from smartmem_rules.rulebase.checks.operator_checks import Functions, parameters, shape_names
 from smartmem_rules.rulebase.checks.purity import ATTRIBUTE, CONSTANT, impurities
 from smartmem_rules.rulebase.checks.root_checks import check_roots
@@ -157,6 +158,7 @@ def check_duplicate_rewrites(rules: Sequence[s.Rewrite]) -> Iterator[Diagnostic]
                 message,
                 rule.place("name"),
                 secondary=(earlier.place("name"), f"`{earlier.name}` is here"),
+                fix=advice("leave one of them out"),
             )
 
 
@@ -181,7 +183,7 @@ def check_pattern(
     elif overloads is None:
         yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
     else:
-        yield from _check_operands(pattern, overloads)
+        yield from check_operands(pattern, overloads)
         yield from check_attributes(pattern, overloads)
         yield from _check_output(pattern, overloads)
     for argument in pattern.arguments:
@@ -200,31 +202,6 @@ def _in_lower_case(name: str, rule: s.Rewrite) -> Fix:
     if new in places:
         return advice(text)
     return edit(text, *(Edit(span, new, name) for span in places[name]))
-
-
-def _check_operands(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
-    count = len(pattern.arguments)
-    counts = [_operand_count(operator) for operator in overloads]
-    if pattern.variadic is not None:
-        fits = any(arity.most is None for arity in counts)
-        given = f"all operands as `*{pattern.variadic}`"
-    else:
-        fits = any(arity.admits(count) for arity in counts)
-        given = f"{count} operand{'' if count == 1 else 's'}"
-    if fits:
-        return
-    takes = " or ".join(dict.fromkeys(str(arity).replace("argument", "operand") for arity in counts))
-    message = f"`{pattern.operator}` takes {takes}, but the pattern gives {given}"
-    yield Diagnostic(
-        Code.OPERAND_COUNT, "error", message, pattern.span, secondary=(overloads[0].place("name"), "it is defined here")
-    )
-
-
-def _operand_count(operator: s.Operator) -> Arity:
-    # A `const` input may be an attribute in the model, so a pattern may leave it out.
-    required = [item for item in operator.inputs if not (item.optional or item.variadic or item.constant)]
-    variadic = any(item.variadic for item in operator.inputs)
-    return Arity(len(required), None if variadic else len(operator.inputs))
 
 
 def _check_output(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:

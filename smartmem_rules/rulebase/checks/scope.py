@@ -9,6 +9,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.fixes import Fix, advice, replacement, spelling
+from smartmem_rules.language.printing.other_functions import how_called, of_another_language
 from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
 from smartmem_rules.records import dataclass
 
@@ -61,6 +62,8 @@ class Scope:
     """Whether it may speak of operators applied to tensors, as guards do."""
     lists: frozenset[str] = frozenset()
     """The names that stand for several indices each, as `i` of `*i` does."""
+    extents: frozenset[str] = frozenset()
+    """The names of extents and of lists of extents that the shapes of an operator's inputs bind."""
 
     def with_names(self, names: Iterable[str]) -> Scope:
         """The scope with more names; they hide tensors of the same name."""
@@ -112,7 +115,13 @@ class Scope:
         if name.id in self.names or name.id in DTYPE_WORDS or name.id in VALUE_WORDS:
             return
         message = f"`{name.id}` is not {self.place}"
-        fix = spelling(name.id, self.names, name.span) or _known_names(self.names)
+        fix = spelling(name.id, self.names, name.span) or _known_names(self.names, self.extents)
+        if name.id in _CLAUSES:
+            fix = advice(
+                f"`{name.id}` follows the guards: remove the comma or the `and` before it, or write a guard there"
+            )
+        if name.id in _VALUES:
+            fix = replacement(f"write `{_VALUES[name.id]}`", name.span, _VALUES[name.id])
         yield Diagnostic(self.unknown, "error", message, name.span, fix=fix)
 
     def _call(self, call: s.Call) -> Iterator[Diagnostic]:
@@ -122,7 +131,8 @@ class Scope:
             arity = Arity(len(user.parameters), len(user.parameters))
         if arity is None:
             place = head(call.span, call.function)
-            fix = spelling(call.function, [*self.functions, *self.user_functions], place)
+            known = [*self.functions, *self.user_functions]
+            fix = of_another_language(call, place, known) or spelling(call.function, known, place)
             if call.function in REDUCTIONS:
                 fix = advice(f"a reduction names its range: `{call.function}(k < K) x[k]`")
             yield Diagnostic(
@@ -156,14 +166,21 @@ class Scope:
         given = index_count(read.items)
         if given.contradicts(rank):
             message = f"`{read.base.id}` has {rank}, but is read with {given}"
-            yield Diagnostic(
-                Code.INDEX_COUNT, "error", message, read.span, secondary=(declared, "its shape is given here")
+            secondary, fix = (
+                (declared, "its shape is given here"),
+                advice("write one index for each extent of its shape"),
             )
+            yield Diagnostic(Code.INDEX_COUNT, "error", message, read.span, secondary=secondary, fix=fix)
 
 
-def _known_names(names: Collection[str]) -> Fix | None:
-    """The names that a place knows, where they are few; constants are left out."""
-    own = sorted(name for name in names if not name[:1].isupper() and not name.startswith(("@", "*")))
+_VALUES = {"None": "none", "null": "none", "nil": "none", "True": "true", "False": "false", "NaN": "nan", "Inf": "inf"}
+_CLAUSES = frozenset({"explores", "defers", "relaxes", "tags", "cites", "unsound", "where"})
+
+
+def _known_names(names: Collection[str], extents: Collection[str]) -> Fix | None:
+    """The names that a place knows, where they are few; constants of files are left out."""
+    shown = (name for name in names if not name.startswith(("@", "*")))
+    own = sorted(name for name in shown if name in extents or not name[:1].isupper())
     return advice(f"names that have a meaning here: {', '.join(own)}") if 0 < len(own) <= _MOST_NAMES else None
 
 
@@ -191,4 +208,5 @@ def _argument_count(
         return
     message = f"`{call.function}` takes {arity}, not {count}"
     secondary = (user.place("name"), "it is defined here") if user is not None else None
-    yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, secondary=secondary)
+    fix = how_called(call.function) if user is None else advice(f"write `{user.name}({', '.join(user.parameters)})`")
+    yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, secondary=secondary, fix=fix)

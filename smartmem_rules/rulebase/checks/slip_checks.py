@@ -8,7 +8,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import conjuncts, nodes
-from smartmem_rules.language.fixes import advice, replacement, spelling
+from smartmem_rules.language.fixes import Fix, advice, replacement, spelling
 from smartmem_rules.language.vocabulary import DTYPE_CLASSES
 from smartmem_rules.tensor.expr import ALL_DTYPES
 from smartmem_rules.tensor.instantiate import Definitions
@@ -82,7 +82,11 @@ def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagno
                 if word.value not in ALL_DTYPES:
                     message = f'there is no dtype "{word.value}"'
                     fix = spelling(word.value, ALL_DTYPES, word.span, '"{}"')
-                    yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
+                    if word.value in DTYPE_CLASSES:
+                        message = f'"{word.value}" is a class of dtypes, and never the dtype of a tensor'
+                        fix = _of_a_class(word.value)
+                    note = None if fix else f"there are {', '.join(sorted(ALL_DTYPES))}"
+                    yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, note=note, fix=fix)
 
 
 def check_bare_dtypes(item: s.Item) -> Iterator[Diagnostic]:
@@ -102,12 +106,14 @@ def check_bare_dtypes(item: s.Item) -> Iterator[Diagnostic]:
                 fix = replacement(f'write `"{word.id}"`', word.span, f'"{word.id}"')
                 yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
             elif isinstance(word, s.Name) and word.id in DTYPE_CLASSES:
-                dtypes = ", ".join(
-                    f'"{one}"' for one in sorted(ALL_DTYPES) if one.startswith(word.id) and "_" not in one
-                )
                 message = f"`{word.id}` is a class of dtypes, and a dtype is compared with a text"
-                fix = advice(f"write `contains([{dtypes}], dtype(...))`" if dtypes else 'write one dtype: `"float32"`')
-                yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
+                yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=_of_a_class(word.id))
+
+
+def _of_a_class(name: str) -> Fix:
+    """How to ask whether a dtype is of a class."""
+    dtypes = ", ".join(f'"{one}"' for one in sorted(ALL_DTYPES) if one.startswith(name) and "_" not in one)
+    return advice(f"write `contains([{dtypes}], dtype(...))`" if dtypes else 'write one dtype: `"float32"`')
 
 
 def check_dtype_guards(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:

@@ -26,5 +26,5 @@ def known(kind: Any, number: int) -> str:
 
 
 def span_of(one: pb.Section) -> Span:
-    """The section of a message."""
+    """Where a section of the plan file lies, as a message of the format says it."""
     return Span(offset=one.offset, size=one.size, sum=one.sum)

@@ -186,7 +186,7 @@ def _either_order(base: RuleBase, operators: Sequence[str]) -> list[ast.Rewrite]
 
 
 def _verified(left: Term, right: Term, name: str, instances: Instances, seed: int) -> Discovered | None:
-    """The rewrite with the fewest guards and relaxations with which it holds; proved where that can be."""
+    """The rewrite with the fewest guards and relaxations that make it hold, proved if a proof is found."""
     for guards in _GUARDS:
         if "alike" in guards and len(_variables(left)) < 2:
             continue

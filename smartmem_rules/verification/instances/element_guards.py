@@ -45,7 +45,7 @@ class ElementGuards:
                 yield loop
 
     def in_order(self, names: Iterable[str]) -> list[str]:
-        """Constants by name; those that an equation makes of others behind all of them."""
+        """Constants in the order of their names; those that an equation computes from others come last."""
         made = {name for name, value in self.equations if any(isinstance(node, ast.Subscript) for node in nodes(value))}
         return sorted(names, key=lambda name: (name in made, name))
 

@@ -57,7 +57,7 @@ def _equation(equation: Equation, tensors: Mapping[str, Value], domain: Domain) 
 
 
 def _nothing(shape: tuple[int, ...], dtype: str, domain: Domain) -> Value:
-    """A tensor without elements, of the kind that the domain computes in."""
+    """A tensor without elements, in the number type in which the domain computes."""
     return tuple(np.broadcast_to(component, shape) for component in domain.constant(0, dtype))
 
 

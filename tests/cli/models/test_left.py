@@ -69,7 +69,8 @@ def test_conditions_that_do_not_hold_are_exit_code_0(model: Path) -> None:
 @pytest.mark.parametrize(
     ("condition", "said"),
     [
-        ("kernel>3", "the report has no figure 'kernel'; it has operators, kernels"),
+        ("kernel>3", "the report has no figure 'kernel'; did you mean `kernels`?"),
+        ("nonsense>3", "the report has no figure 'nonsense'; it has operators, kernels"),
         ("level>3", "no figure 'level'"),
         ("kernels", "is not of the form NAME>NUMBER"),
         ("kernels>many", "is not of the form NAME>NUMBER"),

@@ -1,0 +1,131 @@
+"""What is wrong with the first line of an item, or with what an item consists of."""
+
+from __future__ import annotations
+
+import re
+
+from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, replacement
+from smartmem_rules.language.parsing.stops import Stop
+
+_GUARD_WORDS = ("require", "requires", "assert", "given", "provided", "when", "unless", "with", "guard", "guards")
+_IMPORT_WORDS = ("include", "require", "use", "using", "load", "from", "source")
+_OF_NO_SET = re.compile(r"(keep|derive|index|family|table)\s+\w+\s+in\s*$")
+_SIDES = "a rule has two sides: `rewrite NAME in RULESET`, then `LEFT => RIGHT`"
+
+
+def headings(stop: Stop) -> Fix | None:
+    """What to write in place of what stops the parse."""
+    return _of_rules(stop) or _of_sets(stop) or _of_operators(stop) or _of_values(stop)
+
+
+def _of_rules(stop: Stop) -> Fix | None:
+    found, text = stop.found, stop.before
+    if re.match(r"rewrite\b", text) is None:
+        return None
+    if found == "{" and re.fullmatch(r"rewrite\s+\w+(\s+in\s+\w+)?\s*", text):
+        return advice(f"rules have no braces: {_SIDES.partition(': ')[2]}")
+    if found == "the end of the text" and re.fullmatch(r"rewrite\s+\w+\s+in\s+\w+\s*", text):
+        return advice(_SIDES)
+    if found == "the end of the text" and re.search(r"<?=>\s*$", text):
+        return advice("the right side is missing: write a pattern behind `=>`")
+    if found in ("=>", "<=>") and re.search(r"=>", text) and not re.search(r"\bwhere\b", text):
+        return advice("a rule has two sides: write a second rule for the third")
+    if found in _GUARD_WORDS and "WHERE" in stop.accepted:
+        return replacement("guards stand behind `where`", stop.span, "where")
+    if found.isdigit() and re.search(r"^rewrite\s*$", text):
+        return advice("a name begins with a letter: `rewrite NAME in RULESET`")
+    if found.startswith("-") and re.search(r"^rewrite\s+\w+$", text):
+        return replacement("a name is one word: letters, digits and `_`", stop.here(1), "_")
+    if found == "is":
+        return replacement("write `==`", stop.span, "==")
+    if re.fullmatch(r"\w+", found) and re.search(r"[(,\s][A-Z]\w* +$", text) and "LPAR" in stop.accepted:
+        return advice(f"operands stand in parentheses: `{text.split()[-1].split('(')[-1]}({found})`")
+    upper = re.search(r"\blet\s+([A-Z]\w*)\s*=[^=]", text)
+    if upper is not None and found in ("where", "let", "explores", "relaxes", "tags", "cites"):
+        name = upper[1]
+        small = name[0].lower() + name[1:]
+        return advice(f"the names of a rule's values begin with lower-case letters: `let {small} = ...`")
+    return None
+
+
+def _of_sets(stop: Stop) -> Fix | None:
+    found, text = stop.found, stop.before
+    if found == "{" and (ruleset := re.fullmatch(r"ruleset\s+(\w+)\s*", text)):
+        return advice(f"rules name their set, nothing stands inside of it: `rewrite NAME in {ruleset[1]}`")
+    of_none = _OF_NO_SET.match(text)
+    if of_none is not None:
+        return advice(f"`{of_none[1]}` belongs to no rule set: leave `in {found}` out")
+    rest = stop.line[stop.span.end_column - 1 :].lstrip()
+    if found in _IMPORT_WORDS and "IMPORT" in stop.accepted and rest.startswith('"'):
+        return replacement("write `import`", stop.span, "import")
+    if re.match(r"family\b", text):
+        commas = [Edit(one, " |") for one in stop.along(",")]
+        if found in (":", ":=") and "EQUAL" in stop.accepted:
+            return edit("write `family NAME = Relu | Exp`", Edit(stop.here(len(found)), "="), *commas)
+        if found == ",":
+            return edit("members stand between `|`", *commas)
+    if found == "=" and re.match(r"analysis\b", text):
+        return advice("an analysis reads `analysis FACT(e: float): bool merge or means CONDITION`")
+    if re.match(r"(function|predicate)\b", text) and found in (">", "=>", "->") and re.search(r"\)\s*[=-]?$", text):
+        if text.endswith(("=", "-")):
+            return replacement("write `=`", stop.span._replace(column=stop.span.column - 1), "=")
+        return replacement("write `=`", stop.here(2), "=")
+    return None
+
+
+def _of_operators(stop: Stop) -> Fix | None:
+    found, text = stop.found, stop.before
+    if re.match(r"operator\b", text) is None:
+        return None
+    if "{" not in text:
+        return _of_signature(stop)
+    if found == "=" and (tensor := re.search(r"[{\n]\s*(\w+)\s*$", text)) and stop.signs == {"["}:
+        return advice(f"an equation has indices: `{tensor[1]}[*i] = ...`")
+    if re.search(r"[{\n]\s*(for|while)\s*$", text):
+        return advice("there are no loops: an equation gives the elements at all indices, `y[i] = ...`")
+    if found in ("+", "-", "*", "/") and stop.line[stop.span.column : stop.span.column + 1] == "=":
+        return replacement("one equation gives all elements: write `=`", stop.here(2), "=")
+    if found.startswith('"') and re.search(r"\bonnx\s*$", text):
+        return replacement("without quotes", stop.span, found.strip('"'))
+    return None
+
+
+def _of_signature(stop: Stop) -> Fix | None:
+    found, text = stop.found, stop.before
+    if found == "=" and re.search(r",\s*\w+\s*:\s*\w+\s*$", text) and ";" not in text:
+        return _attributes_behind(stop)
+    if found == ">" and re.search(r"<\s*\w+\s*$", text):
+        return advice("a variable of dtypes has a class: `<T: float>`")
+    if re.search(r"->\s*\w+\s*\[\s*\*?\w+\s*$", text) and found in (",", "]", "*"):
+        return advice("an output has a name: `-> y: T[N, K]`")
+    if found == "[" and re.search(r":\s*$", text):
+        places = [before(one) for one in stop.along(r":\s*(\[)", 1)]
+        return edit("a shape follows its dtype: `T[...]`", *(Edit(one, "T") for one in (before(stop.span), *places)))
+    if found == "(" and re.search(r":\s*\w+\s*$", text):
+        return advice("extents stand in square brackets: `T[N, K]`")
+    if "COMMA" in stop.accepted and re.search(r"\]\s*$", text) and re.fullmatch(r"\w+", found) and "->" not in text:
+        return edit("operands stand between commas", Edit(stop.behind_text(), ","))
+    return None
+
+
+def _attributes_behind(stop: Stop) -> Fix:
+    """The comma before an attribute among the inputs becomes `;`."""
+    said = "attributes stand behind the inputs and a `;`: `(x: T[*S]; axis: int = -1)`"
+    place = stop.line.rfind(",", 0, stop.span.column - 1)
+    if place < 0 or stop.line.count("=", 0, stop.span.column - 1):
+        return advice(said)
+    return replacement(said, stop.span._replace(column=place + 1, end_column=place + 2), ";")
+
+
+def _of_values(stop: Stop) -> Fix | None:
+    found, text = stop.found, stop.before
+    if found.startswith('"') and re.search(r"\b(tags|relaxes|in|family|ruleset)\s*$", text):
+        return replacement("names stand without quotes", stop.span, found.strip('"'))
+    if "STRING" in stop.accepted and found == "the end of the text" and (word := re.search(r"\b(\w+)\s*$", text)):
+        return advice(f'text follows between double quotes: `{word[1]} "..."`')
+    if "STRING" in stop.accepted and re.search(r"\b(cites|unsound|reference)\s*$", text) and found[:1].isalpha():
+        rest = stop.line[stop.span.column - 1 :].rstrip()
+        end = stop.span.column + len(rest)
+        whole = stop.span._replace(end_line=stop.span.line, end_column=end)
+        return replacement("text stands between double quotes", whole, f'"{rest}"')
+    return None

@@ -1,0 +1,61 @@
+"""What functions of other languages and libraries are called here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.fixes import Fix, advice, replacement
+from smartmem_rules.language.printing.builtin_docs import DOCS
+from smartmem_rules.language.vocabulary import DTYPES
+
+_SAME = {
+    **dict.fromkeys(("len", "ndim", "ndims", "dim", "dims", "length"), "rank"),
+    **dict.fromkeys(("is_constant", "is_const", "isconst", "isconstant", "const"), "constant"),
+    **dict.fromkeys(("type", "element_type", "elem_type"), "dtype"),
+    **dict.fromkeys(("maximum", "fmax"), "max"),
+    **dict.fromkeys(("minimum", "fmin"), "min"),
+    **dict.fromkeys(("fabs", "absolute"), "abs"),
+    **dict.fromkeys(("power",), "pow"),
+    **dict.fromkeys(("ln",), "log"),
+    **dict.fromkeys(("logistic",), "sigmoid"),
+    **dict.fromkeys(("negative",), "neg"),
+    **dict.fromkeys(("reciprocal", "inv"), "recip"),
+    **dict.fromkeys(("close", "isclose", "allclose", "approx"), "near"),
+    **dict.fromkeys(("has", "exists", "is_present"), "present"),
+    **dict.fromkeys(("reversed",), "reverse"),
+    **dict.fromkeys(("sorted",), "sort"),
+    **dict.fromkeys(("cond", "ifelse", "iif"), "select"),
+    **dict.fromkeys(("num_uses", "users", "uses_of"), "uses"),
+}
+"""The same with the same arguments, under another name."""
+_OTHER = {
+    **dict.fromkeys(("size", "numel", "nelements", "elements"), "write `prod(shape(x))` for the number of elements"),
+    **dict.fromkeys(("where",), "write `if CONDITION then VALUE else OTHER`, or `select(CONDITION, VALUE, OTHER)`"),
+    **dict.fromkeys(("clip",), "write `min(max(x, LOW), HIGH)`"),
+    **dict.fromkeys(("relu",), "write `max(x, 0)`"),
+    **dict.fromkeys(("square", "sqr"), "write `x * x`"),
+    **dict.fromkeys(("average", "avg"), "a mean is a reduction: `mean(k < K) x[k]`"),
+    **dict.fromkeys(("is_scalar", "scalar"), "write `prod(shape(x)) == 1`, or `rank(x) == 0`"),
+    **dict.fromkeys(("in", "member", "isin"), "write `contains([1, 2], VALUE)`"),
+    **dict.fromkeys(("dot", "matmul", "einsum"), "a product is a reduction: `sum(k < K) a[i, k] * b[k, j]`"),
+    **dict.fromkeys(("softmax",), "name the operator in a rule, `Softmax(x)`, or write its equations"),
+}
+_TYPES = {**dict.fromkeys(DTYPES), "double": "float64", "half": "float16", "long": "int64", "int": "int64"}
+
+
+def of_another_language(call: s.Call, place: s.Span, known: Collection[str]) -> Fix | None:
+    """How to write a function that other languages have."""
+    name = call.function
+    same = _SAME.get(name)
+    if same is not None and same in known:
+        return replacement(f"write `{same}`", place, same)
+    if name in _TYPES:
+        return advice(f"write `cast(x, {_TYPES[name] or name})`")
+    return advice(_OTHER[name]) if name in _OTHER else None
+
+
+def how_called(function: str) -> Fix | None:
+    """How a built-in function is called."""
+    said = DOCS.get(function)
+    return None if said is None else advice(f"write `{said[0]}`: {said[1]}")

@@ -1,0 +1,171 @@
+"""Expressions and declarations that follow the grammar, but cannot mean anything where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expressions import conjuncts, nodes
+from smartmem_rules.language.fixes import advice, behind, replacement
+from smartmem_rules.language.vocabulary import LIST_FUNCTIONS
+from smartmem_rules.rulebase.checks.operator_checks import shape_names
+
+_NO_CONDITIONS = frozenset(LIST_FUNCTIONS) - {"contains", "near", "present", "fail", "min", "max"} | {"value", "uses"}
+"""Functions that give numbers, texts or lists."""
+
+
+def check_conditions(conditions: Sequence[s.Expression]) -> Iterator[Diagnostic]:
+    """Guards and requirements that are numbers, texts or lists."""
+    for part in conjuncts(*conditions):
+        what = _no_condition(part)
+        if what is not None:
+            message = f"a condition holds or does not hold, but this is {what}"
+            yield Diagnostic(Code.NO_CONDITION, "error", message, part.span, fix=advice("compare it: `rank(x) == 2`"))
+        for node in nodes(part):
+            yield from _never_equal(node)
+
+
+_NUMBERS = frozenset({"rank", "extent", "prod", "sum_of", "count", "uses", "value", "index_of", "ceil_div"})
+
+
+def _never_equal(node: s.Syntax) -> Iterator[Diagnostic]:
+    """Numbers that are compared with texts."""
+    match node:
+        case s.Binary(operator="==" | "!=", left=left, right=right):
+            for one, other in ((left, right), (right, left)):
+                if isinstance(one, s.Call) and one.function in _NUMBERS and isinstance(other, s.Text):
+                    message = f"`{one.function}` gives a number, which equals no text"
+                    number = other.value.lstrip("-").replace(".", "", 1).isdigit()
+                    bare = replacement("write it without quotes", other.span, other.value)
+                    fix = bare if number else advice("write a number")
+                    yield Diagnostic(Code.NO_CONDITION, "error", message, other.span, fix=fix)
+        case _:
+            pass
+
+
+def _no_condition(part: s.Expression) -> str | None:
+    match part:
+        case s.Number():
+            return "a number"
+        case s.Text():
+            return "a text"
+        case s.ListOf() | s.Comprehension():
+            return "a list"
+        case s.Unary(operator="-"):
+            return "a number"
+        case s.Binary(operator="+" | "-" | "*" | "/" | "//" | "%" | "**"):
+            return "a sum" if part.operator in "+-" else "a computed value"
+        case s.Call(function=function) if function in _NO_CONDITIONS:
+            return f"what `{function}` gives"
+        case s.Unary(operator="not", operand=operand):
+            return _no_condition(operand)
+        case s.Binary(operator="or", left=left, right=right):
+            return _no_condition(left) or _no_condition(right)
+    return None
+
+
+def check_defaults(operator: s.Operator) -> Iterator[Diagnostic]:
+    """Defaults that are no values of their attribute's kind."""
+    declared: list[s.Attribute | s.Input] = [*operator.attributes, *operator.inputs]
+    for one in declared:
+        kind = one.kind if isinstance(one, s.Attribute) else one.constant
+        if one.default is None or kind is None:
+            continue
+        found = _kind_of(one.default)
+        if found is not None and found not in _ADMITTED.get(kind, {found}):
+            message = f"the default of `{one.name}` is {_CALLED[found]}, but its kind is {kind}"
+            fix = advice(f"write `{one.name}: {kind} = {_EXAMPLES[kind]}`, or another kind")
+            yield Diagnostic(Code.BAD_DEFAULT, "error", message, one.default.span, fix=fix)
+
+
+_CALLED = {
+    "text": "a text", "whole": "a whole number", "fraction": "a fraction", "truth": "a truth value", "list": "a list",
+}  # fmt: skip
+_ADMITTED = {
+    "int": {"whole", "truth"},
+    "float": {"whole", "fraction"},
+    "string": {"text"},
+    "bool": {"truth", "whole"},
+    "ints": {"list"},
+    "floats": {"list"},
+    "strings": {"list"},
+    "tensor": {"list", "whole", "fraction", "truth"},
+}
+_EXAMPLES = {
+    "int": "1", "float": "1.0", "string": '"text"', "bool": "true", "ints": "[1, 1]", "floats": "[1.0, 1.0]",
+    "strings": '["text"]', "tensor": "none",
+}  # fmt: skip
+
+
+def _kind_of(value: s.Expression) -> str | None:
+    match value:
+        case s.Text():
+            return "text"
+        case s.Number(value=number):
+            return "whole" if isinstance(number, int) else "fraction"
+        case s.Unary(operator="-", operand=operand):
+            return _kind_of(operand)
+        case s.Truth():
+            return "truth"
+        case s.ListOf() | s.Comprehension():
+            return "list"
+    return None
+
+
+def check_shapes(operator: s.Operator) -> Iterator[Diagnostic]:
+    """Inputs with two lists of extents: where the first ends, nothing says."""
+    bound: set[str] = set()
+    for item in operator.inputs:
+        lists = [
+            extent
+            for extent in (item.type.shape if item.type is not None else ())
+            if isinstance(extent, s.Splat) and isinstance(extent.operand, s.Name)
+        ]
+        names = [extent.operand.id for extent in lists if isinstance(extent.operand, s.Name)]
+        unknown = [extent for extent, name in zip(lists, names, strict=True) if name not in bound]
+        if len(unknown) > 1:
+            message = f"nothing says where the first list of extents of `{item.name}` ends"
+            fix = advice("write one list, `*S`, and the other extents by single names")
+            yield Diagnostic(Code.INDEX_COUNT, "error", message, unknown[1].span, fix=fix)
+        bound.update(names)
+
+
+def check_indices(operator: s.Operator) -> Iterator[Diagnostic]:
+    """Single indices where a tensor has as many axes as its operand, and indices divided to fractions."""
+    names = frozenset(shape_names(operator))
+    open_ones = {output.name for output in operator.outputs if _is_open(output.type.shape, names)}
+    for equation in operator.equations:
+        single = equation.indices and all(binder.kind != "loops" for binder in equation.indices)
+        if equation.tensor in open_ones and single and equation.member is None:
+            written = ", ".join(binder.name for binder in equation.indices)
+            message = f"`{equation.tensor}` has one index for each axis of an operand, but is written with `{written}`"
+            fix = advice(f"write `{equation.tensor}[*i] = ...`, or name the axes of the operand: `x: T[N]`")
+            yield Diagnostic(Code.INDEX_COUNT, "error", message, equation.span, fix=fix)
+        indices = {binder.name for binder in equation.indices}
+        for node in nodes(equation.body):
+            if isinstance(node, s.Subscript):
+                for item in node.items:
+                    yield from _quotients(item, indices)
+
+
+def _is_open(shape: Sequence[s.Expression], names: frozenset[str]) -> bool:
+    return [isinstance(e, s.Splat) and isinstance(e.operand, s.Name) and e.operand.id in names for e in shape] == [True]
+
+
+def _quotients(index: s.Expression, indices: set[str]) -> Iterator[Diagnostic]:
+    match index:
+        case s.Splat(operand=operand) | s.Broadcast(operand=operand) | s.Unary(operand=operand):
+            yield from _quotients(operand, indices)
+        case s.Binary(operator=operator, left=left, right=right):
+            if operator == "/" and indices & {node.id for node in nodes(left) if isinstance(node, s.Name)}:
+                message = "an index is a whole number, but `/` gives fractions"
+                between = behind(left.span)._replace(end_line=right.span.line, end_column=right.span.column)
+                fix = replacement("write `//`, which rounds down", between, " // ")
+                yield Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, index.span, fix=fix)
+            else:
+                yield from _quotients(left, indices)
+                yield from _quotients(right, indices)
+        case _:
+            pass

@@ -1,0 +1,63 @@
+"""The operands that a pattern gives an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import advice
+from smartmem_rules.language.vocabulary import Arity
+from smartmem_rules.rulebase.patterns import is_absent
+
+
+def check_operands(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
+    """Too few or too many operands, and left out ones that no model may leave out."""
+    yield from _check_absent(pattern, overloads)
+    count = len(pattern.arguments)
+    counts = [_operand_count(operator) for operator in overloads]
+    if pattern.variadic is not None:
+        fits = any(arity.most is None for arity in counts)
+        given = f"all operands as `*{pattern.variadic}`"
+    else:
+        fits = any(arity.admits(count) for arity in counts)
+        given = f"{count} operand{'' if count == 1 else 's'}"
+    if fits:
+        return
+    takes = " or ".join(dict.fromkeys(str(arity).replace("argument", "operand") for arity in counts))
+    message = f"`{pattern.operator}` takes {takes}, but the pattern gives {given}"
+    yield Diagnostic(
+        Code.OPERAND_COUNT,
+        "error",
+        message,
+        pattern.span,
+        secondary=(overloads[0].place("name"), "it is defined here"),
+        fix=advice(f"write {_how_applied(overloads[0])}"),
+    )
+
+
+def _how_applied(operator: s.Operator) -> str:
+    """What a pattern of an operator looks like: its operands, then its attributes."""
+    operands = ", ".join(f"*{item.name}" if item.variadic else item.name for item in operator.inputs)
+    named = [*(a.name for a in operator.attributes if a.default is None), *(a.name for a in operator.attributes)]
+    if not named:
+        return f"`{operator.name}({operands})`"
+    return f"`{operator.name}({operands}; {named[0]} = ...)`: attributes stand behind `;`, with their names"
+
+
+def _check_absent(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
+    """Operands that no overload lets a model leave out."""
+    for place, argument in enumerate(pattern.arguments):
+        inputs = [operator.inputs[place] for operator in overloads if place < len(operator.inputs)]
+        if is_absent(argument) and inputs and not any(i.optional or i.variadic or i.constant for i in inputs):
+            message = f"`_` is an operand that is left out, but `{pattern.operator}` always has `{inputs[0].name}`"
+            fix = advice("give it a name: a name that is used nowhere else stands for any tensor")
+            yield Diagnostic(Code.OPERAND_COUNT, "error", message, argument.span, fix=fix)
+
+
+def _operand_count(operator: s.Operator) -> Arity:
+    # A `const` input may be an attribute in the model, so a pattern may leave it out.
+    required = [item for item in operator.inputs if not (item.optional or item.variadic or item.constant)]
+    variadic = any(item.variadic for item in operator.inputs)
+    return Arity(len(required), None if variadic else len(operator.inputs))
