@@ -53,6 +53,15 @@ def no_axes_given(node: onnx.NodeProto, operands: Operands) -> bool:
     return len(operands) > 1 and operands[1] is not None and operands[1].size == 0
 
 
+def singular(node: onnx.NodeProto, operands: Operands) -> bool:
+    """Whether a matrix has no inverse, or one whose every digit hangs on roundings of single precision."""
+    x = operands[0]
+    if x is None or x.ndim < 2 or not x.size:
+        return False
+    with np.errstate(all="ignore"):
+        return not bool(np.all(np.linalg.cond(x.astype(np.float64)) < 1e7))
+
+
 def range_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
     x = operands[0]
     return x is not None and bool(x.size) and not bool(np.abs(x).max() < 1e37)

@@ -65,6 +65,7 @@ FAULTS = (
         Fault(o, conditions.empty, "ONNX Runtime does not write a sum of no products")
         for o in ("MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul")
     ),
+    Fault("Inverse", conditions.singular, "a singular matrix has no inverse, and roundings decide what comes out"),
     Fault(
         "Squeeze",
         conditions.no_axes_given,

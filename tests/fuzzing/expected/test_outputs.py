@@ -427,3 +427,12 @@ def test_integer_products_of_no_factors_have_no_reference() -> None:
     model.graph.initializer.append(numpy_helper.from_array(np.zeros((0, 4), np.int8), "b"))
     with pytest.raises(NoReference, match="no products"):
         Reference(model, {"x": np.zeros((3, 0), np.uint8)})
+
+
+def test_singular_matrices_have_no_reference() -> None:
+    """Textured 2105000110: the inverse of a matrix of equal elements."""
+    model = _model([helper.make_node("Inverse", ["x"], ["y"], domain="com.microsoft")], (2, 2))
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    with pytest.raises(NoReference, match="singular"):
+        Reference(model, {"x": np.full((2, 2), 0.3, np.float32)})
+    Reference(model, {"x": np.array([[1, 2], [3, 4]], np.float32)})
