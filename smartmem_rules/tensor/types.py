@@ -20,6 +20,15 @@ NARROW = (*NARROW_INTEGERS, *NARROW_FLOATS)
 ALL_DTYPES = (*DTYPES, *NARROW)
 
 
+def register_type(dtype: str) -> str:
+    """The element type in which kernels compute with elements of a dtype, and hold them on chip."""
+    if dtype in ("float16", "bfloat16") or dtype in NARROW_FLOATS:
+        return "float32"
+    if dtype in ("bool", "int8", "int16", "uint8", "uint16") or dtype in NARROW_INTEGERS:
+        return "int32"
+    return dtype
+
+
 @unguarded(frozen=True)
 class TensorType:
     """The element type (a name of `ALL_DTYPES`) and the extents of a tensor."""

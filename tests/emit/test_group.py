@@ -18,7 +18,7 @@ from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
 from tests.emit.kernel_cases import launched
 from tests.plan.models import model
-from tests.plan.running import Mode, plan_of, prepare, run
+from tests.plan.running import Mode, agrees, plan_of, prepare, run
 from tests.runtime.plans import change_source
 
 pytestmark = pytest.mark.sampled(18)
@@ -198,3 +198,36 @@ def test_each_stored_row_is_written_once() -> None:
     change_source(plan, 0, text=text.replace("if (first_row + team_row < 5)", ""))
     with pytest.raises(InvariantError, match=r"'h'.*several work-items write the element"):
         check_launches(plan)
+
+
+def test_an_array_of_a_row_has_the_element_type_of_all_who_use_it() -> None:
+    """Integer 2224000287: exponentials stood where codes of 8 bits had stood, and were read as integers."""
+    c0, c1 = ("scale", np.float32(3 / 127)), ("zero", np.int8(-103))
+    c2, c3 = ("scale2", np.float32(1 / 128)), ("zero2", np.int8(-90))
+    constants = {name: np.asarray(value) for name, value in (c0, c1, c2, c3)}
+    nodes = [
+        ("QuantizeLinear", "x scale zero", "q"),
+        ("DequantizeLinear", "q scale zero", "d"),
+        ("Softmax", "d", "s"),
+        ("QuantizeLinear", "s scale2 zero2", "q2"),
+        ("DequantizeLinear", "q2 scale2 zero2", "d2"),
+        ("MatMul", "d2 w", "y"),
+    ]
+    feeds = {"x": _random(1, 6, 40), "w": _random(2, 40, 24)}
+    agrees(model(nodes, feeds, "y", constants, 19), feeds, GPU)
+
+
+def test_statistics_of_a_row_keep_their_precision() -> None:
+    """A greatest element of 1e9 in double precision is not one of the numbers of single precision."""
+    random = np.random.default_rng(5)
+    x, w = random.normal(size=(4, 640)) * 1e6 + 1e9, np.abs(_random(6, 640, 96))
+    nodes = [
+        ("ReduceMax", "x axes", "most"),
+        ("Sub", "x most", "apart"),
+        ("Cast", "apart", "single", {"to": onnx.TensorProto.FLOAT}),
+        ("MatMul", "single w", "y"),
+    ]
+    feeds, constants = {"x": x, "w": w}, {"axes": np.array([1])}
+    got = run(model(nodes, feeds, "y", constants), GPU, feeds)["y"]
+    exact = (x - x.max(axis=1, keepdims=True)) @ w.astype(np.float64)
+    assert np.abs(got / exact - 1).max() < 2e-6

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from smartmem_rules.plan.kernel.addressing import INTEGER_VECTORS as VECTOR_INTEGERS
-from smartmem_rules.tensor.expr import NARROW_FLOATS, NARROW_INTEGERS
+from smartmem_rules.tensor.types import NARROW_FLOATS, NARROW_INTEGERS, register_type
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
@@ -42,10 +42,8 @@ _FORMATS = {
 
 def compute_type(dtype: str, width: int = 1) -> str:
     """The C type that values of the dtype have in registers."""
-    dtype = "float32" if dtype in NARROW_FLOATS else "int32" if dtype in NARROW_INTEGERS else dtype
-    names = {"float16": "float", "bfloat16": "float", "float32": "float", "float64": "double", "bool": "int"}
-    integers = {"int8": "int", "int16": "int", "int32": "int", "uint8": "int", "uint16": "int", "uint32": "uint"}
-    base = names.get(dtype) or integers.get(dtype) or {"int64": "long", "uint64": "ulong"}[dtype]
+    names = {"float32": "float", "float64": "double", "int32": "int", "uint32": "uint", "int64": "long"}
+    base = {**names, "uint64": "ulong"}[register_type(dtype)]
     return base if width == 1 else f"{base}{width}"
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from smartmem_rules.emit.c.expressions import Internal, Value
-from smartmem_rules.emit.c.kernel import Emission, LocalArray
+from smartmem_rules.emit.c.kernel import Emission, LocalArray, exchange_array
 from smartmem_rules.emit.c.partial_sums import LONGEST_TILE, turns_summed
+from smartmem_rules.emit.c.primitives import compute_type
 from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
@@ -151,7 +152,7 @@ class _Group:
             shuffles=self.shuffles,
             subgroup=self.subgroup,
         )
-        emission.shared.append(LocalArray("float", "across", tile.threads))
+        emission.shared.append(exchange_array(tile.threads, [s.body for s in c.stages]))
         inner = 0 if c.scores is None else array_size((c.scores.n,))
         emission.storage = storage_of(c.stages, c.a, inner)
         if c.scores is not None:
@@ -161,8 +162,8 @@ class _Group:
             emission.writer.line(f"__local float* inner_rows = {array.name};")
             self._scores(c.scores, inner)
         teams = tile.threads // size
-        for number, _ in enumerate(s for s in c.stages if not s.axes):
-            emission.shared.append(LocalArray("float", f"statistic{number}", tile.rows))
+        for number, stage in enumerate(s for s in c.stages if not s.axes):
+            emission.shared.append(LocalArray(compute_type(stage.dtype), f"statistic{number}", tile.rows))
         turns = f"for (int first = 0; first < {tile.rows}; first += {teams})" if teams < tile.rows else ""
         with emission.expressions.scope(turns):
             emission.writer.line(f"const int team_row = {'first + ' if turns else ''}thread / {size};")

@@ -53,6 +53,17 @@ def no_axes_given(node: onnx.NodeProto, operands: Operands) -> bool:
     return len(operands) > 1 and operands[1] is not None and operands[1].size == 0
 
 
+def near_each_other(node: onnx.NodeProto, operands: Operands) -> bool:
+    """Whether two rows differ by less than a thousandth of their lengths."""
+    if len(operands) < 2 or operands[0] is None or operands[1] is None:
+        return False
+    with np.errstate(all="ignore"):
+        one, other = operands[0].astype(np.float64), operands[1].astype(np.float64)
+        apart = np.sum((one[:, None] - other[None]) ** 2, axis=-1)
+        lengths = np.sum(one**2, axis=-1)[:, None] + np.sum(other**2, axis=-1)[None]
+        return bool(np.any(apart < 1e-6 * lengths))
+
+
 def singular(node: onnx.NodeProto, operands: Operands) -> bool:
     """Whether a matrix has no inverse, or one whose every digit hangs on roundings of single precision."""
     x = operands[0]
@@ -183,9 +194,13 @@ def dilated_with_automatic_padding(node: onnx.NodeProto, operands: Operands) -> 
     return automatic and isinstance(dilations, list) and any(d > 1 for d in dilations)
 
 
+def place_in_padding(node: onnx.NodeProto, operands: Operands) -> bool:
+    return len(node.output) > 1 and window_of_padding(node, operands)
+
+
 def window_of_padding(node: onnx.NodeProto, operands: Operands) -> bool:
     x, kernel = operands[0], attribute(node, "kernel_shape", [])
-    if len(node.output) < 2 or x is None or not isinstance(kernel, list):
+    if x is None or not isinstance(kernel, list):
         return False
     axes, extents = len(kernel), x.shape[2:]
     strides, dilations, pads = (

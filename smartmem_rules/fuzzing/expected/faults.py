@@ -66,6 +66,12 @@ FAULTS = (
         for o in ("MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul")
     ),
     Fault("Inverse", conditions.singular, "a singular matrix has no inverse, and roundings decide what comes out"),
+    Fault("Unique", conditions.not_a_number, "ONNX Runtime orders NaN as equal to what it meets"),
+    Fault(
+        "CDist",
+        conditions.near_each_other,
+        "ONNX Runtime expands the squares of differences, and of near rows roundings are left",
+    ),
     Fault(
         "Squeeze",
         conditions.no_axes_given,
@@ -195,7 +201,7 @@ FAULTS = (
     ),
     Fault(
         "MaxPool",
-        conditions.window_of_padding,
+        conditions.place_in_padding,
         "ONNX Runtime's place of the largest element of nothing is none of the data",
     ),
     *(
@@ -223,6 +229,11 @@ EVALUATOR_FAULTS = (
         "AveragePool",
         conditions.not_a_number,
         "ONNX's evaluator marks its padding by NaN, and leaves out NaN of the data",
+    ),
+    Fault(
+        "AveragePool",
+        conditions.window_of_padding,
+        "ONNX's evaluator divides nothing by nothing where a window holds padding alone",
     ),
     *(
         Fault(o, conditions.wide_window, "ONNX's evaluator takes minutes for windows of so many elements")

@@ -24,7 +24,9 @@ from smartmem_rules.fuzzing.expected.roundings import (
     EXACT,
     INTERPOLATING,
     LINEAR,
+    MIXING,
     RECURRENT,
+    SHIFTING,
     STASHED,
     SUMMING,
     WITHIN_ONE,
@@ -198,12 +200,15 @@ class Reference:
                 results = [_array(wide(r)) for r in runner.native(narrow)]
         if node.op_type in WITHOUT_SIGN and noise is not None:
             results = [of_either_sign(self._summed(n, r, noise), noise) for n, r in zip(names, results, strict=True)]
-        if node.op_type in ("InstanceNormalization", "LayerNormalization") and noise is not None:
+        if node.op_type in SHIFTING and noise is not None:
             size = cancelling_addends(node, operands, results[0])
             results = [self._shifted(names[0], results[0], size, noise), *results[1:]]
         if node.op_type in CANCELLING and noise is not None:
             extent = max(_array(operands[0]).shape, default=1) if node.op_type in INTERPOLATING else 1
-            results = [self._cancelled(n, r, operands, noise, extent) for n, r in zip(names, results, strict=True)]
+            apart = node.op_type not in MIXING
+            results = [
+                self._cancelled(n, r, operands, noise, extent, apart) for n, r in zip(names, results, strict=True)
+            ]
             if node.op_type in WITHIN_ONE:
                 results = [_within_one(r, noise) for r in results]
         for name, result in zip(names, results, strict=True):
@@ -240,15 +245,25 @@ class Reference:
         return _perhaps_nothing(moved, (np.abs(moved) < step) & (result != 0), noise)
 
     def _cancelled(
-        self, name: str, result: Array, operands: Sequence[Array | None], noise: np.random.Generator, extent: int
+        self,
+        name: str,
+        result: Array,
+        operands: Sequence[Array | None],
+        noise: np.random.Generator,
+        extent: int,
+        apart: bool,
     ) -> Array:
-        """A result with the roundings of intermediate numbers `extent` times as large as the operands."""
+        """A result with the roundings of intermediate numbers `extent` times as large as the operands.
+
+        Args:
+            apart: whether each element hangs on the operand's element of its place alone.
+        """
         precision = self.precision(name)
         reals = [np.abs(o) for o in operands if o is not None and o.dtype == np.float64]
         if precision is None or not reals:
             return result
         reals = [np.where(np.isfinite(o), o, 0) for o in reals]
-        first, *others = reals if reals[0].shape == result.shape else [np.max(reals[0], initial=0.0)]
+        first, *others = reals if apart and reals[0].shape == result.shape else [np.max(reals[0], initial=0.0)]
         size = first + sum(np.max(o, initial=0.0) for o in others)  # a bias moves the argument
         step = precision.unit * np.maximum(size * extent, np.abs(result))
         moved = result + noise.uniform(-2, 2, result.shape) * step

@@ -50,8 +50,12 @@ CANCELLING = frozenset(
 """Functions that are computed in steps whose roundings are those of numbers as large as the operand."""
 WITHIN_ONE = frozenset({"Sin", "Cos"})
 """Those of them whose results lie between -1 and 1, however little is known of the operand."""
+MIXING = frozenset({"DFT", "STFT", "GridSample", "Resize", "LogSoftmax", "ReduceLogSumExp", "LSTM", "GRU", "RNN"})
+"""Those of them each of whose results hangs on many elements: the largest of all rounds it."""
 INTERPOLATING = frozenset({"GridSample", "Resize"})
 """Those of them that weigh neighbours by the fraction of a place: the place's rounding grows with the extent."""
+SHIFTING = frozenset({"GroupNormalization", "InstanceNormalization", "LayerNormalization"})
+"""Normalizations that add numbers which may cancel."""
 STASHED = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormalization", "SkipLayerNormalization"})
 """Operators that by their definition (`stash_type`) compute in single precision, even where operands are wider."""
 RECURRENT = frozenset({"DynamicQuantizeLSTM", "GRU", "LSTM", "RNN"})

@@ -10,6 +10,7 @@ from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, tensors_read, walk
 from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.ranges import largest
+from smartmem_rules.tensor.types import register_type
 
 ROUNDED = 4
 """Row arrays are padded to a multiple of this many elements, so that vectors of all rows are aligned."""
@@ -30,30 +31,31 @@ def row_axes(kernel: Kernel) -> list[tuple[Var, ...]]:
 def storage_of(stages: Sequence[Stage], last: Expr, inner: int = 0) -> dict[str, str]:
     """For each array the one in whose memory it lies: its own name, or that of an array that ends with it.
 
-    A stage takes the place of an array that it reads element by element and nothing reads after it.
+    A stage takes the place of an array that it reads element by element and nothing reads after it, if the elements
+    of both are held alike: an array has one element type for all who read it.
 
     Args:
         last: what is computed after all stages.
         inner: elements of the row of scores, which the first stage reads as `INNER`.
     """
     owner: dict[str, str] = {INNER: INNER} if inner else {}
-    sizes = {INNER: inner} if inner else {}
+    forms = {INNER: (inner, "float32")} if inner else {}
     bodies = [*(s.body for s in stages), last]
     for number, stage in enumerate(stages):
         if not stage.axes:
             continue
-        size = array_size(stage.axes)
+        form = array_size(stage.axes), register_type(stage.dtype)
         later = {t for body in bodies[number + 1 :] for t in tensors_read(body)}
         taken = next(
             (
                 name
                 for name in tensors_read(stage.body)
-                if name in owner and name not in later and sizes[name] == size and _element_by_element(stage, name)
+                if name in owner and name not in later and forms[name] == form and _element_by_element(stage, name)
             ),
             None,
         )
         owner[stage.name] = stage.name if taken is None else owner[taken]
-        sizes[stage.name] = size
+        forms[stage.name] = form
     return owner
 
 

@@ -436,3 +436,40 @@ def test_singular_matrices_have_no_reference() -> None:
     with pytest.raises(NoReference, match="singular"):
         Reference(model, {"x": np.full((2, 2), 0.3, np.float32)})
     Reference(model, {"x": np.array([[1, 2], [3, 4]], np.float32)})
+
+
+def test_large_elements_round_all_results_of_a_fourier_transform() -> None:
+    """Drawn 2200001199: the sine of a half turn is not exactly 0, and 3e38 times it covers what is small."""
+    model = _model([helper.make_node("DFT", ["x"], ["y"], axis=2)], (1, 1, 2, 2), TensorProto.DOUBLE)
+    x = np.array([88.8, -0.8, 3e38, 1.3], np.float64).reshape(1, 1, 2, 2)
+    pairs = x[0, 0, :, 0] + 1j * x[0, 0, :, 1]
+    exact = np.array([pairs.sum(), pairs[0] - pairs[1]])
+    got = np.stack([exact.real, exact.imag], axis=-1).reshape(x.shape)
+    assert not _wrong(model, x, got)
+    assert _wrong(model, x, got * (1 + 1e-6))
+
+
+def test_a_bias_cancels_what_is_normalized_by_groups() -> None:
+    """Drawn 2200007001: 0.0054 is left of a bias of 1.9, and a unit in its last place is 8e-8."""
+    model = _model([helper.make_node("GroupNormalization", ["x", "s", "s"], ["y"], num_groups=2)], (3, 4))
+    scale = np.array([1.0198492, 1.8755832], np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(scale, "s"))
+    x = np.random.default_rng(4).normal(size=(3, 4)).astype(np.float32)
+    right = Reference(model, {"x": x}).expected()["y"].value.astype(np.float32)
+    assert not _wrong(model, x, right + np.float32(2e-7))
+    assert _wrong(model, x, right + np.float32(1e-3))
+
+
+def test_rows_near_each_other_have_no_reference() -> None:
+    """Drawn 2200006662: the distance of a row from itself is 0, ONNX Runtime's 3e-4."""
+    model = _model([helper.make_node("CDist", ["x", "x"], ["y"], domain="com.microsoft")], (1, 8))
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    with pytest.raises(NoReference, match="near rows"):
+        Reference(model, {"x": np.ones((1, 8), np.float32)})
+
+
+def test_windows_of_padding_alone_have_no_mean() -> None:
+    """Drawn 2200005765: ONNX's evaluator, which computes doubles, gives NaN; ONNX Runtime gives floats 0."""
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2], pads=[1, 2])
+    with pytest.raises(NoReference, match="padding alone"):
+        Reference(_model([node], (1, 1, 1), TensorProto.DOUBLE), {"x": np.ones((1, 1, 1))})
