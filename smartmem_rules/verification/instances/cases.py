@@ -202,6 +202,19 @@ class Search:
         self.draws.word = None
         yield from self._open_attributes()
         yield from self._long_sums()
+        yield from self._empty_lists()
+
+    def _empty_lists(self) -> Iterator[Case]:
+        """Instances in which a list that the pattern names is empty: it may stand for all axes, or for none."""
+        near = self.example or {}
+        for slot, value in sorted(near.items()):
+            if slot.startswith("name:") and isinstance(value, tuple) and value:
+                start = {s: v for s, v in near.items() if s.startswith(("name:", "shape:", "overload:"))}
+                for _ in range(2 * _CORNERS):
+                    found = self._satisfy({**start, slot: ()}, {slot: ()})
+                    if found is None:
+                        break  # guards leave no room for it
+                    yield found
 
     def _open_attributes(self) -> Iterator[Case | None]:
         """Instances with attributes that the pattern leaves open: repairs give up first what easily makes both sides
