@@ -231,3 +231,10 @@ def test_statistics_of_a_row_keep_their_precision() -> None:
     got = run(model(nodes, feeds, "y", constants), GPU, feeds)["y"]
     exact = (x - x.max(axis=1, keepdims=True)) @ w.astype(np.float64)
     assert np.abs(got / exact - 1).max() < 2e-6
+
+
+def test_teams_combine_floats_beside_wide_integers() -> None:
+    """Drawn 2232000096: a greatest element and its place, a long, meet in one local array."""
+    x = _random(7, 3, 37)
+    agrees(model([("Hardmax", "x", "y")], {"x": x}, "y"), {"x": x}, GPU)
+    agrees(model([("Hardmax", "x", "y")], {"x": x}, "y"), {"x": x}, Mode(device="adreno_740"))

@@ -70,7 +70,8 @@ class LocalArray:
 def exchange_array(items: int, bodies: Iterable[Expr]) -> LocalArray:
     """Where the work-items of teams meet to combine what each of them found: as wide as the widest reduction."""
     reduced = {register_type(n.dtype) for body in bodies for n in walk(body) if isinstance(n, Reduce)}
-    return LocalArray("long" if reduced & {"float64", "int64", "uint64"} else "float", "across", items)
+    # always of floats: combining casts the pointer where it holds other elements
+    return LocalArray("float", "across", items * (2 if reduced & {"float64", "int64", "uint64"} else 1))
 
 
 @dataclass(kw_only=True)
