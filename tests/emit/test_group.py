@@ -234,7 +234,7 @@ def test_statistics_of_a_row_keep_their_precision() -> None:
 
 
 def test_teams_combine_floats_beside_wide_integers() -> None:
-    """Drawn 2232000096: a greatest element and its place, a long, meet in one local array."""
+    """Drawn 2232000096: teams exchange the greatest element, a float; each work-item finds its place, a long, alone."""
     x = _random(7, 3, 37)
     agrees(model([("Hardmax", "x", "y")], {"x": x}, "y"), {"x": x}, GPU)
     agrees(model([("Hardmax", "x", "y")], {"x": x}, "y"), {"x": x}, Mode(device="adreno_740"))

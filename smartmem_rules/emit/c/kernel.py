@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
@@ -30,11 +30,10 @@ from smartmem_rules.plan.kernel.model import Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.expr import Expr, Read, Reduce, substitute_reads, substitute_variables, walk
+from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, surely_below
 from smartmem_rules.tensor.substitution import substitute
-from smartmem_rules.tensor.types import register_type
 
 LOCAL_ALIGNMENT = 16
 """Alignment of arrays in local memory, in bytes: they are read in vectors of four floats."""
@@ -65,13 +64,6 @@ class LocalArray:
         """The floats that it takes, whole vectors of four."""
         size = {"ushort": 2, "half": 2, "double": 8, "long": 8, "ulong": 8}.get(self.type, 4)
         return -(-self.elements * size // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT // 4
-
-
-def exchange_array(items: int, bodies: Iterable[Expr]) -> LocalArray:
-    """Where the work-items of teams meet to combine what each of them found: as wide as the widest reduction."""
-    reduced = {register_type(n.dtype) for body in bodies for n in walk(body) if isinstance(n, Reduce)}
-    # always of floats: combining casts the pointer where it holds other elements
-    return LocalArray("float", "across", items * (2 if reduced & {"float64", "int64", "uint64"} else 1))
 
 
 @dataclass(kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from smartmem_rules.emit.c.primitives import combine, compute_type, narrowed
+from smartmem_rules.emit.c.primitives import combine, narrowed
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
@@ -22,8 +22,7 @@ class Team:
     Attributes:
         size: how many, a power of two.
         lane: C text of a work-item's place in its team.
-        scratch: a local array with one element for each work-item of the group, addressed by `thread`, as wide as the
-            widest element that the team combines (`exchange_array`).
+        scratch: a local array with one float for each work-item of the group, addressed by `thread`.
         rows: rows of the work-group.
         row: C text of the number of a team's row among them.
         shuffles: whether neighbours exchange values in registers, `subgroup` of them.
@@ -74,16 +73,14 @@ class Team:
                 writer.line(f"{name} = {combine(kind, name, other, dtype, 1)};")
         if met == self.size:
             return name
-        held = compute_type(dtype)
-        scratch = self.scratch if held == "float" else f"((__local {held}*){self.scratch})"
-        at = f"{scratch}[{self.thread}]"
+        at = f"{self.scratch}[{self.thread}]"
         writer.line(f"{at} = {name};")
         writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
         with writer.block(f"for (int stride = {self.size // 2}; stride >= {met}; stride /= 2)"):
-            other = f"{scratch}[{self.thread} + stride]"
+            other = f"{self.scratch}[{self.thread} + stride]"
             writer.line(f"if ({self.lane} < stride) {at} = {combine(kind, at, other, dtype, 1)};")
             writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
-        writer.line(f"{name} = {narrowed(f'{scratch}[{self.thread} - {self.lane}]', dtype)};")
+        writer.line(f"{name} = {narrowed(f'{self.scratch}[{self.thread} - {self.lane}]', dtype)};")
         writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
         return name
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from smartmem_rules.emit.c.expressions import Internal, Value
-from smartmem_rules.emit.c.kernel import Emission, LocalArray, exchange_array
+from smartmem_rules.emit.c.kernel import Emission, LocalArray
 from smartmem_rules.emit.c.partial_sums import LONGEST_TILE, turns_summed
 from smartmem_rules.emit.c.primitives import compute_type
 from smartmem_rules.emit.c.program import Target, render
@@ -152,7 +152,7 @@ class _Group:
             shuffles=self.shuffles,
             subgroup=self.subgroup,
         )
-        emission.shared.append(exchange_array(tile.threads, [s.body for s in c.stages]))
+        emission.shared.append(LocalArray("float", "across", tile.threads))
         inner = 0 if c.scores is None else array_size((c.scores.n,))
         emission.storage = storage_of(c.stages, c.a, inner)
         if c.scores is not None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smartmem_rules.emit.c.kernel import Emission, exchange_array
+from smartmem_rules.emit.c.kernel import Emission, LocalArray
 from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.c.reduction_cse import share_terms
 from smartmem_rules.emit.c.team import Team
@@ -66,8 +66,7 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
     # a team behind the last row repeats it: every work-item has to come to every barrier
     emission.writer.line(f"const int {expressions.name(row)} = min(item / {size}, {count - 1});")
     if size > 1:
-        bodies = [*(s.body for s in kernel.stages), *(s.value for s in kernel.stores)]
-        emission.shared.append(exchange_array(size * teams, bodies))
+        emission.shared.append(LocalArray("float", "across", size * teams))
         expressions.team = Team(
             size=size,
             lane=f"(thread % {size})",
