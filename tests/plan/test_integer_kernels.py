@@ -10,14 +10,6 @@ from tests.plan.running import Mode, agrees
 
 pytestmark = pytest.mark.sampled(40)
 
-MODES = [Mode("none"), Mode("none", "image"), Mode("smartmem"), Mode("smartmem", "image"), Mode(device="adreno_740")]
-
-
-@pytest.fixture(params=MODES, ids=str)
-def mode(request: pytest.FixtureRequest) -> Mode:
-    assert isinstance(request.param, Mode)
-    return request.param
-
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
 def test_integers_keep_their_width(dtype: str, mode: Mode) -> None:

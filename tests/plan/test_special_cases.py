@@ -19,14 +19,6 @@ from tests.plan.running import Mode, agrees, prepare, run
 
 pytestmark = pytest.mark.sampled(40)
 
-MODES = [Mode("none"), Mode("none", "image"), Mode("smartmem"), Mode("smartmem", "image"), Mode(device="adreno_740")]
-
-
-@pytest.fixture(params=MODES, ids=str)
-def mode(request: pytest.FixtureRequest) -> Mode:
-    assert isinstance(request.param, Mode)
-    return request.param
-
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "float32"])
 @pytest.mark.parametrize(("rows", "summed", "beside"), [(25, 25, 2), (3, 4, 1), (2, 2, 1), (64, 8, 16)])

@@ -141,10 +141,7 @@ class NodeRunner:
 
     def _of_no_steps(self, operands: Sequence[Array | None]) -> list[Array]:
         """A recurrence of nothing: ONNX Runtime ends the process, or gives what was in memory."""
-        try:
-            results = self._recurrent(operands)
-        except (IndexError, ValueError) as misfit:
-            raise NoReference(f"{self.node.op_type}: its operands do not fit each other") from misfit
+        results = self._recurrent(operands)
         if results is None:
             raise NoReference(f"{self.node.op_type}: ONNX Runtime does not compute a sequence of no steps")
         assert operands[0] is not None
@@ -153,7 +150,10 @@ class NodeRunner:
     def _recurrent(self, operands: Sequence[Array | None]) -> list[Array] | None:
         if self.node.op_type not in RECURRENT or self.node.domain not in ("", "com.microsoft"):
             return None
-        results = recurrent(self.node, operands)
+        try:
+            results = recurrent(self.node, operands)
+        except (IndexError, ValueError) as misfit:
+            raise NoReference(f"{self.node.op_type}: its operands do not fit each other") from misfit
         self.is_own |= results is not None
         return results
 

@@ -11,70 +11,60 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.fuzzing.campaigns.worker import Worker
-from smartmem_rules.fuzzing.case import Array, Case, Mode, load_case
+from smartmem_rules.fuzzing.case import Case, Mode, load_case
 from smartmem_rules.fuzzing.expected.differences import differences
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import Reference
 from smartmem_rules.fuzzing.reduction import Reducer
 from smartmem_rules.fuzzing.sources.by_name import SOURCES
-
-
-def _model(nodes: list[onnx.NodeProto], shape: tuple[int, ...], kind: int = TensorProto.FLOAT) -> onnx.ModelProto:
-    inputs = [helper.make_tensor_value_info("x", kind, shape)]
-    outputs = [helper.make_tensor_value_info("y", kind, None)]
-    graph = helper.make_graph(nodes, "g", inputs, outputs)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-
-
-def _wrong(model: onnx.ModelProto, x: Array, got: Array) -> bool:
-    return bool(differences({"y": got}, Reference(model, {"x": x}).expected()))
+from tests.fuzzing.expected.judged import is_wrong, model_of
 
 
 def test_a_few_units_in_the_last_place_are_right_and_a_thousandth_is_wrong() -> None:
-    model = _model([helper.make_node("Exp", ["x"], ["y"])], (5,))
+    model = model_of([helper.make_node("Exp", ["x"], ["y"])], (5,))
     x = np.array([-2, -0.5, 0, 1, 3], np.float32)
-    assert not _wrong(model, x, np.exp(x))
-    assert not _wrong(model, x, np.exp(x) * np.float32(1 + 3e-7))
+    assert not is_wrong(model, x, np.exp(x))
+    assert not is_wrong(model, x, np.exp(x) * np.float32(1 + 3e-7))
     wrong = np.exp(x)
     wrong[1] *= np.float32(1.001)
-    assert _wrong(model, x, wrong)
+    assert is_wrong(model, x, wrong)
 
 
 def test_a_long_sum_is_rounded_at_each_addend() -> None:
     """Added one after the other in single precision, 2,000 equal addends are off by more than their own rounding."""
-    model = _model([helper.make_node("MatMul", ["x", "x"], ["y"])], (2000,))
+    model = model_of([helper.make_node("MatMul", ["x", "x"], ["y"])], (2000,))
     x = np.full(2000, 0.7071, np.float32)
     running = np.float32(0)
     for addend in x * x:
         running += addend
     assert abs(running - np.dot(x.astype(np.float64), x)) > 30 * 2.0**-24 * running
-    assert not _wrong(model, x, np.array(running))
-    assert _wrong(model, x, np.array(running * np.float32(1 - 1 / 2000)))
+    assert not is_wrong(model, x, np.array(running))
+    assert is_wrong(model, x, np.array(running * np.float32(1 - 1 / 2000)))
 
 
 def test_a_determinant_is_as_exact_as_its_elements() -> None:
     x = (1 / np.add.outer(np.arange(1, 5), np.arange(4))).astype(np.float32)
-    model = _model([helper.make_node("Det", ["x"], ["y"])], (4, 4))
+    model = model_of([helper.make_node("Det", ["x"], ["y"])], (4, 4))
     changed = x.copy()
     changed[3, 3] = np.nextafter(changed[3, 3], np.float32(1))
     exact, near = (np.array(np.linalg.det(m.astype(np.float64)), np.float32) for m in (x, changed))
     assert abs(near - exact) > 64 * 2.0**-24 * exact
-    assert not _wrong(model, x, near)
-    assert _wrong(model, x, exact * np.float32(1.1))
+    assert not is_wrong(model, x, near)
+    assert is_wrong(model, x, exact * np.float32(1.1))
 
 
 def test_a_place_between_far_neighbours_is_rounded_as_large_as_it_is() -> None:
-    model = _model([helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear")], (1, 1, 453, 1))
+    model = model_of([helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear")], (1, 1, 453, 1))
     model.graph.initializer.append(numpy_helper.from_array(np.array([1, 1, 18, 1]), "sizes"))
     x = np.random.default_rng(0).uniform(-5, 5, (1, 1, 453, 1)).astype(np.float32)
     right = Reference(model, {"x": x}).native_outputs()["y"]
-    assert not _wrong(model, x, right + np.float32(453 * 2.0**-24 * 5))
-    assert _wrong(model, x, right + np.float32(0.01))
+    assert not is_wrong(model, x, right + np.float32(453 * 2.0**-24 * 5))
+    assert is_wrong(model, x, right + np.float32(0.01))
 
 
 def test_an_exponent_in_half_precision_may_be_an_integer() -> None:
     """(-2) ** 2049.5 is NaN, and 0 or infinite where a half holds the exponent."""
-    model = _model([helper.make_node("Abs", ["x"], ["e"]), helper.make_node("Pow", ["b", "e"], ["y"])], (2,))
+    model = model_of([helper.make_node("Abs", ["x"], ["e"]), helper.make_node("Pow", ["b", "e"], ["y"])], (2,))
     model.graph.initializer.append(numpy_helper.from_array(np.array([-0.5, -0.5], np.float32), "b"))
     x = np.array([2049.5, 3], np.float32)
     got = {"y": np.array([0, -0.125], np.float32)}
@@ -85,7 +75,7 @@ def test_an_exponent_in_half_precision_may_be_an_integer() -> None:
 def test_an_extent_that_a_scale_gives_is_not_rounded_away() -> None:
     """Five rows times a scale a little below 3 would be fourteen, which the matrix does not take."""
     nodes = [helper.make_node("Resize", ["x", "", "scales"], ["r"]), helper.make_node("MatMul", ["r", "w"], ["y"])]
-    model = _model(nodes, (1, 5))
+    model = model_of(nodes, (1, 5))
     scales, weights = np.array([1, 3], np.float32), np.ones((15, 2), np.float32)
     model.graph.initializer.extend([numpy_helper.from_array(scales, "scales"), numpy_helper.from_array(weights, "w")])
     x = np.random.default_rng(0).uniform(-5, 5, (1, 5)).astype(np.float32)
@@ -98,14 +88,14 @@ def test_the_least_of_infinities_over_infinities_may_be_nan() -> None:
     nodes = [helper.make_node("Div", ["x", "x"], ["q"]), helper.make_node("ReduceMin", ["q"], ["y"])]
     x = np.array([[2, 1e10, 3]], np.float32)
     for got, dtype, wrong in ((np.nan, "float16", False), (1.0, "float16", False), (np.nan, "float32", True)):
-        expected = Reference(_model(nodes, (1, 3)), {"x": x}, dtype).expected()
+        expected = Reference(model_of(nodes, (1, 3)), {"x": x}, dtype).expected()
         assert bool(differences({"y": np.full((1, 1), got, np.float32)}, expected)) == wrong
 
 
 def test_a_number_that_is_rounded_to_the_greatest_half_is_no_infinity() -> None:
     """65510 is 65504 in half precision. A product beside it that is infinite there may be kept in single precision."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Div", ["p", "p"], ["y"])]
-    model = _model(nodes, (1, 2), TensorProto.FLOAT16)
+    model = model_of(nodes, (1, 2), TensorProto.FLOAT16)
     model.graph.initializer.append(numpy_helper.from_array(np.array([[65504, 65504], [6, 4000]], np.float16), "w"))
     expected = Reference(model, {"x": np.ones((1, 2), np.float16)}).expected()
     for second in (np.nan, 1.0):
@@ -114,7 +104,7 @@ def test_a_number_that_is_rounded_to_the_greatest_half_is_no_infinity() -> None:
 
 def test_a_saturated_state_may_be_exactly_one() -> None:
     nodes = [helper.make_node("RNN", ["x", "w", "r"], ["h"], hidden_size=1), helper.make_node("Floor", ["h"], ["y"])]
-    model = _model(nodes, (1, 1, 1))
+    model = model_of(nodes, (1, 1, 1))
     model.graph.initializer.extend(numpy_helper.from_array(np.ones((1, 1, 1), np.float32), name) for name in "wr")
     expected = Reference(model, {"x": np.full((1, 1, 1), 8.5, np.float32)}).expected()  # tanh is 1 - 8e-8
     for got, wrong in ((1.0, False), (0.0, False), (100.0, True)):
@@ -122,48 +112,40 @@ def test_a_saturated_state_may_be_exactly_one() -> None:
 
 
 def test_what_is_left_of_large_addends_has_no_digit_in_common() -> None:
-    model = _model([helper.make_node("ReduceMean", ["x"], ["y"], keepdims=0)], (4,))
+    model = model_of([helper.make_node("ReduceMean", ["x"], ["y"], keepdims=0)], (4,))
     x = np.array([1e38, 1e37, -1e38, -1e37], np.float32)
     for got, wrong in ((0.0, False), (1e30, False), (1e36, True), (np.inf, True)):
-        assert _wrong(model, x, np.array(got, np.float32)) == wrong
+        assert is_wrong(model, x, np.array(got, np.float32)) == wrong
 
 
 def test_what_a_vanished_sum_divides_is_not_known() -> None:
     """A sum that cancels is a multiple of its own rounding or nothing at all, and a denormal may be nothing, too."""
     mean = helper.make_node("GlobalAveragePool", ["x"], ["m"])
-    model = _model([mean, helper.make_node("Reciprocal", ["m"], ["y"])], (1, 1, 33))
+    model = model_of([mean, helper.make_node("Reciprocal", ["m"], ["y"])], (1, 1, 33))
     x = np.random.default_rng(3).normal(size=(1, 1, 33)).astype(np.float32) * np.float32(1e8)
     x[0, 0, -1] = -np.float64(x[0, 0, :-1]).sum()
-    assert not _wrong(model, x, np.full((1, 1, 1), np.inf, np.float32))
+    assert not is_wrong(model, x, np.full((1, 1, 1), np.inf, np.float32))
     x[0, 0, -1] = 1e9
-    assert _wrong(model, x, np.full((1, 1, 1), np.inf, np.float32))
-    model = _model([helper.make_node("Exp", ["x"], ["e"]), helper.make_node("Reciprocal", ["e"], ["y"])], (2,))
-    assert not _wrong(model, np.array([-98.06, 1], np.float32), np.array([np.inf, np.exp(-1)], np.float32))
-    assert _wrong(model, np.array([-80, 1], np.float32), np.array([np.inf, np.exp(-1)], np.float32))
+    assert is_wrong(model, x, np.full((1, 1, 1), np.inf, np.float32))
+    model = model_of([helper.make_node("Exp", ["x"], ["e"]), helper.make_node("Reciprocal", ["e"], ["y"])], (2,))
+    assert not is_wrong(model, np.array([-98.06, 1], np.float32), np.array([np.inf, np.exp(-1)], np.float32))
+    assert is_wrong(model, np.array([-80, 1], np.float32), np.array([np.inf, np.exp(-1)], np.float32))
 
 
 def test_a_bias_may_cancel_what_is_normalized() -> None:
     """A row of two is -1 and 1 whatever it holds; beside a bias of 1 the roundings of 1 are all that is left."""
-    model = _model([helper.make_node("LayerNormalization", ["x", "one", "one"], ["y"], epsilon=1e-12)], (1, 2))
+    model = model_of([helper.make_node("LayerNormalization", ["x", "one", "one"], ["y"], epsilon=1e-12)], (1, 2))
     model.graph.initializer.append(numpy_helper.from_array(np.ones(2, np.float32), "one"))
     x = np.array([[0.25, 0.75]], np.float32)
-    assert not _wrong(model, x, np.array([[2e-7, 2]], np.float32))
-    assert _wrong(model, x, np.array([[1e-4, 2]], np.float32))
+    assert not is_wrong(model, x, np.array([[2e-7, 2]], np.float32))
+    assert is_wrong(model, x, np.array([[1e-4, 2]], np.float32))
 
 
 def test_defaults_of_attributes_are_in_single_precision() -> None:
     x = np.ones((1, 1, 1, 1))
-    model = _model([helper.make_node("LRN", ["x"], ["y"], size=1, beta=1.0)], x.shape, TensorProto.DOUBLE)
-    assert not _wrong(model, x, x / (1 + np.float64(np.float32(0.0001))))
-    assert _wrong(model, x, x / 1.0001)
-
-
-def test_windows_of_padding_have_no_place() -> None:
-    nodes = [helper.make_node("MaxPool", ["x"], ["v", "y"], kernel_shape=[2], dilations=[3], pads=[1, 1])]
-    model = _model(nodes, (1, 1, 2), TensorProto.FLOAT)
-    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
-    with pytest.raises(NoReference, match="largest element of nothing"):
-        Reference(model, {"x": np.ones((1, 1, 2), np.float32)})
+    model = model_of([helper.make_node("LRN", ["x"], ["y"], size=1, beta=1.0)], x.shape, TensorProto.DOUBLE)
+    assert not is_wrong(model, x, x / (1 + np.float64(np.float32(0.0001))))
+    assert is_wrong(model, x, x / 1.0001)
 
 
 def test_what_double_precision_alone_gives_is_not_asked_for() -> None:
@@ -173,11 +155,11 @@ def test_what_double_precision_alone_gives_is_not_asked_for() -> None:
         helper.make_node("Add", ["x", "c"], ["sum"]),
         helper.make_node("Ceil", ["sum"], ["y"]),
     ]
-    model = _model(nodes, (2,))
+    model = model_of(nodes, (2,))
     x = np.array([3, 2.5], np.float32)
     for way in (3, 4):
-        assert not _wrong(model, x, np.array([way, 3], np.float32))
-    assert _wrong(model, x, np.array([3, 4], np.float32))
+        assert not is_wrong(model, x, np.array([way, 3], np.float32))
+    assert is_wrong(model, x, np.array([3, 4], np.float32))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +176,7 @@ def test_what_double_precision_alone_gives_is_not_asked_for() -> None:
 )
 def test_functions_do_not_cancel(operator: str, x: float, y: float) -> None:
     """ONNX Runtime's or the evaluator's result in double precision has no right digit here."""
-    model = _model([helper.make_node(operator, ["x"], ["y"])], (1,), TensorProto.DOUBLE)
+    model = model_of([helper.make_node(operator, ["x"], ["y"])], (1,), TensorProto.DOUBLE)
     model.opset_import[0].version = 20
     expected = Reference(model, {"x": np.array([x])}).expected()["y"]
     assert abs(expected.value[0] - y) <= 1e-14 * abs(y)
@@ -202,112 +184,49 @@ def test_functions_do_not_cancel(operator: str, x: float, y: float) -> None:
 
 def test_shapes_of_the_evaluator_are_looked_at() -> None:
     """ONNX Runtime has no such pool of doubles, and the evaluator's result of rank 3 has rank 2."""
-    model = _model([helper.make_node("GlobalMaxPool", ["x"], ["y"])], (4, 2, 5), TensorProto.DOUBLE)
+    model = model_of([helper.make_node("GlobalMaxPool", ["x"], ["y"])], (4, 2, 5), TensorProto.DOUBLE)
     with pytest.raises(NoReference, match="shape"):
         Reference(model, {"x": np.ones((4, 2, 5))})
 
 
-def test_attributes_that_the_evaluator_does_not_look_at() -> None:
-    nodes = [helper.make_node("LSTM", ["x", "w", "r"], ["y"], input_forget=1)]
-    model = _model(nodes, (3, 1, 2))
-    constants = {"w": np.linspace(-1, 1, 16).reshape(1, 8, 2), "r": np.linspace(1, -2, 16).reshape(1, 8, 2)}
-    model.graph.initializer.extend(numpy_helper.from_array(v.astype(np.float32), n) for n, v in constants.items())
-    x = np.linspace(-1, 2, 6).reshape(3, 1, 2).astype(np.float32)
-    coupled = Reference(model, {"x": x}).native_outputs()["y"]
-    model.graph.node[0].ClearField("attribute")
-    assert np.abs(Reference(model, {"x": x}).native_outputs()["y"] - coupled).max() > 0.01
-
-
-def test_a_variance_that_overflows_has_no_reference() -> None:
-    """ONNX's function gives NaN, its evaluator the bias, and ONNX Runtime what the row's length decides."""
-    nodes = [helper.make_node("LayerNormalization", ["x", "one"], ["y"])]
-    model = _model(nodes, (1, 3))
-    model.graph.initializer.append(numpy_helper.from_array(np.ones(3, np.float32), "one"))
-    with pytest.raises(NoReference, match="variance"):
-        Reference(model, {"x": np.array([[-1, 0.5, -3e38]], np.float32)})
-
-
-def test_a_difference_from_the_mean_that_overflows_has_no_reference() -> None:
-    model = _model([helper.make_node("BatchNormalization", ["x", "one", "one", "mean", "one"], ["y"])], (1, 1, 2))
-    one, mean = np.ones(1, np.float32), np.array([-3e38], np.float32)
-    model.graph.initializer.extend([numpy_helper.from_array(one, "one"), numpy_helper.from_array(mean, "mean")])
-    assert Reference(model, {"x": np.array([[[-1, 2]]], np.float32)})
-    with pytest.raises(NoReference, match="x - mean overflows"):
-        Reference(model, {"x": np.array([[[1, 3e38]]], np.float32)})
-
-
-def test_padding_of_the_evaluator_is_no_data() -> None:
-    """It marks padding by NaN, and leaves out NaN of the data; ONNX Runtime has no such pool of doubles."""
-    model = _model([helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2])], (1, 1, 4), TensorProto.DOUBLE)
-    with pytest.raises(NoReference, match="NaN"):
-        Reference(model, {"x": np.array([[[1, np.nan, 3, 4]]])})
-
-
 def test_sums_that_overflow_on_their_way_alone_are_not_known() -> None:
     """3e38 * 2 - 3e38 * 2 is NaN, infinite or 0, as an implementation rounds and orders; the other sums are known."""
-    model = _model([helper.make_node("MatMul", ["x", "w"], ["y"])], (2, 3))
+    model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"])], (2, 3))
     model.graph.initializer.append(numpy_helper.from_array(np.array([[2], [-2], [1]], np.float32), "w"))
     x = np.array([[3e38, 3e38, 1], [3, 1, 2]], np.float32)
     for way in (np.nan, np.inf, -np.inf, 1.0):
-        assert not _wrong(model, x, np.array([[way], [6]], np.float32))
-    assert _wrong(model, x, np.array([[1], [6.001]], np.float32))
+        assert not is_wrong(model, x, np.array([[way], [6]], np.float32))
+    assert is_wrong(model, x, np.array([[1], [6.001]], np.float32))
 
 
 def test_an_infinity_beside_a_product_that_overflows_is_not_known() -> None:
     """-inf * -1 + 3e38 * -2 is infinite, or NaN where the product is rounded; without the product it is infinite."""
-    model = _model([helper.make_node("MatMul", ["x", "w"], ["y"])], (2, 2))
+    model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"])], (2, 2))
     model.graph.initializer.append(numpy_helper.from_array(np.array([[-1], [-2]], np.float32), "w"))
     x = np.array([[-np.inf, 3e38], [-np.inf, 3]], np.float32)
     for way in (np.nan, np.inf):
-        assert not _wrong(model, x, np.array([[way], [np.inf]], np.float32))
-    assert _wrong(model, x, np.array([[np.inf], [np.nan]], np.float32))
-
-
-def test_an_infinity_in_a_fourier_transform_has_no_reference() -> None:
-    model = _model([helper.make_node("DFT", ["x"], ["y"], axis=1, onesided=1)], (1, 3, 1))
-    x = np.array([1, 2, np.inf], np.float32).reshape(1, 3, 1)
-    with pytest.raises(NoReference, match="a fast transform"):
-        Reference(model, {"x": x})
-
-
-def test_regions_of_no_batch_have_no_reference() -> None:
-    nodes = [helper.make_node("RoiAlign", ["x", "regions", "batches"], ["y"], sampling_ratio=1)]
-    model = _model(nodes, (2, 1, 3, 3))
-    regions, batches = np.array([[0, 0, 2, 2]], np.float32), np.array([-1])
-    model.graph.initializer.extend(
-        [numpy_helper.from_array(regions, "regions"), numpy_helper.from_array(batches, "batches")]
-    )
-    with pytest.raises(NoReference, match="batches outside"):
-        Reference(model, {"x": np.ones((2, 1, 3, 3), np.float32)})
+        assert not is_wrong(model, x, np.array([[way], [np.inf]], np.float32))
+    assert is_wrong(model, x, np.array([[np.inf], [np.nan]], np.float32))
 
 
 def test_doubles_are_normalised_in_single_precision() -> None:
     """ONNX's `stash_type`: what the bias cancels is not known better than single precision."""
-    model = _model([helper.make_node("LayerNormalization", ["x", "one", "bias"], ["y"])], (1, 3), TensorProto.DOUBLE)
+    model = model_of([helper.make_node("LayerNormalization", ["x", "one", "bias"], ["y"])], (1, 3), TensorProto.DOUBLE)
     x = np.array([[0.3, -1.7, 1.1]])
     rows = (x - x.mean()) / np.sqrt(x.var() + np.float32(1e-5))
     model.graph.initializer.extend(
         numpy_helper.from_array(np.asarray(v), n) for n, v in {"one": np.ones(3), "bias": 1e-3 - rows[0]}.items()
     )
-    assert not _wrong(model, x, np.full((1, 3), 1e-3 + 5e-8))
-    assert _wrong(model, x, np.full((1, 3), 1e-3 + 1e-4))
-
-
-def test_gaps_of_a_window_are_not_read() -> None:
-    """ONNX's evaluator multiplies them by 0; ONNX Runtime has no such Conv of doubles."""
-    model = _model([helper.make_node("Conv", ["x", "w"], ["y"], dilations=[2])], (1, 1, 3), TensorProto.DOUBLE)
-    model.graph.initializer.append(numpy_helper.from_array(np.ones((1, 1, 2)), "w"))
-    assert not _wrong(model, np.array([[[1, 2, 3.0]]]), np.array([[[4.0]]]))
-    with pytest.raises(NoReference, match="gaps"):
-        Reference(model, {"x": np.array([[[1, np.inf, 3.0]]])})
+    assert not is_wrong(model, x, np.full((1, 3), 1e-3 + 5e-8))
+    assert is_wrong(model, x, np.full((1, 3), 1e-3 + 1e-4))
 
 
 def test_one_wrong_element_beside_a_huge_one_is_seen() -> None:
-    model = _model([helper.make_node("Neg", ["x"], ["y"])], (4,))
+    model = model_of([helper.make_node("Neg", ["x"], ["y"])], (4,))
     x = np.array([1e10, 0.006, 1.0, np.nan], np.float32)
-    assert not _wrong(model, x, -x)
-    assert _wrong(model, x, np.array([-1e10, -0.012, -1.0, np.nan], np.float32))
-    assert _wrong(model, x, np.array([-1e10, -0.006, -1.0, 0.0], np.float32))
+    assert not is_wrong(model, x, -x)
+    assert is_wrong(model, x, np.array([-1e10, -0.012, -1.0, np.nan], np.float32))
+    assert is_wrong(model, x, np.array([-1e10, -0.006, -1.0, 0.0], np.float32))
 
 
 def test_a_difference_that_cancellation_explains_is_rounding() -> None:
@@ -316,15 +235,15 @@ def test_a_difference_that_cancellation_explains_is_rounding() -> None:
         helper.make_node("ReduceSum", ["s"], ["r"], keepdims=1),
         helper.make_node("Sub", ["r", "r"], ["y"]),
     ]
-    model = _model(nodes, (64,))
+    model = model_of(nodes, (64,))
     x = np.linspace(-3, 3, 64).astype(np.float32)
     sums = np.sin(x.astype(np.float64)).sum()
-    assert not _wrong(model, x, np.array([0.0], np.float32))
+    assert not is_wrong(model, x, np.array([0.0], np.float32))
     assert abs(sums) < 1e-6  # the sum itself is nothing but rounding
-    whole = _model(nodes[:2], (64,))
+    whole = model_of(nodes[:2], (64,))
     whole.graph.node[1].output[0] = "y"
-    assert not _wrong(whole, x, np.array([3e-7], np.float32))
-    assert _wrong(whole, x, np.array([3e-3], np.float32))
+    assert not is_wrong(whole, x, np.array([3e-7], np.float32))
+    assert is_wrong(whole, x, np.array([3e-3], np.float32))
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -344,7 +263,7 @@ def test_a_failure_becomes_small() -> None:
         helper.make_node("Transpose", ["e"], ["t"], perm=[1, 0]),
         helper.make_node("Neg", ["t"], ["y"]),
     ]
-    case = Case("c", _model(nodes, (16, 9)), {"x": np.ones((16, 9), np.float32)}, Mode(level="none", debug=True))
+    case = Case("c", model_of(nodes, (16, 9)), {"x": np.ones((16, 9), np.float32)}, Mode(level="none", debug=True))
     small = Reducer(lambda c: any(n.op_type == "Transpose" for n in c.model.graph.node)).reduce(case)
     assert [n.op_type for n in small.model.graph.node] == ["Transpose"]
     assert [list(a.shape) for a in small.feeds.values()] == [[1, 1]]
@@ -380,7 +299,7 @@ def test_a_fused_convolution_is_a_long_sum(activation: str, numbers: list[float]
     )
     draw = np.random.default_rng(0)
     w, b, z = (draw.normal(size=shape).astype(np.float32) for shape in ((2, 700, 1, 1), (2,), (1, 2, 3, 1)))
-    model = _model([node], (1, 700, 3, 1))
+    model = model_of([node], (1, 700, 3, 1))
     model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     model.graph.initializer.extend(numpy_helper.from_array(v, n) for v, n in ((w, "w"), (b, "b"), (z, "z")))
     x = draw.normal(size=(1, 700, 3, 1)).astype(np.float32)
@@ -389,15 +308,15 @@ def test_a_fused_convolution_is_a_long_sum(activation: str, numbers: list[float]
     own = Reference(model, {"x": x})
     fused = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     got = fused.run(None, {"x": x})[0]
-    assert not _wrong(model, x, got)
-    assert _wrong(model, x, got + np.float32(1))
+    assert not is_wrong(model, x, got)
+    assert is_wrong(model, x, got + np.float32(1))
     assert own.precise_ways[0]
 
 
 @pytest.mark.parametrize("operator", ["Sin", "Cos"])
 def test_a_sine_of_a_large_number_is_any_number_up_to_one(operator: str) -> None:
     """Drawn 2000004522: sines as large as 100 hid that each of a row's elements may be the largest."""
-    model = _model([helper.make_node(operator, ["x"], ["y"])], (64,))
+    model = model_of([helper.make_node(operator, ["x"], ["y"])], (64,))
     x = np.linspace(1e9, 2e10, 64).astype(np.float32)
     drawn = Reference(model, {"x": x}).compute(np.random.default_rng(1), overflow=False)["y"]
     assert np.abs(drawn).max() <= 1
@@ -405,71 +324,23 @@ def test_a_sine_of_a_large_number_is_any_number_up_to_one(operator: str) -> None
     assert drawn.max() > 0.8
 
 
-def test_distances_whose_squares_overflow_have_no_reference() -> None:
-    """Drawn 2000003595: ONNX Runtime's inf - inf is NaN, where the definition gives inf."""
-    model = _model([helper.make_node("CDist", ["x", "x"], ["y"], domain="com.microsoft")], (2, 1))
-    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
-    with pytest.raises(NoReference, match="overflow apart"):
-        Reference(model, {"x": np.array([[-3e38], [1]], np.float32)})
-
-
-def test_a_list_of_no_axes_has_no_reference() -> None:
-    """Drawn 2000001213: ONNX's shape inference and evaluator remove no axis, ONNX Runtime all of one element."""
-    model = _model([helper.make_node("Squeeze", ["x", "axes"], ["y"])], (2, 1, 4))
-    model.graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.int64), "axes"))
-    with pytest.raises(NoReference, match="empty list"):
-        Reference(model, {"x": np.zeros((2, 1, 4), np.float32)})
-
-
-def test_integer_products_of_no_factors_have_no_reference() -> None:
-    """Dynamic 2025000058: the numbers that ONNX Runtime finds in memory that it does not write."""
-    model = _model([helper.make_node("MatMulInteger", ["x", "b"], ["y"])], (3, 0), TensorProto.UINT8)
-    model.graph.initializer.append(numpy_helper.from_array(np.zeros((0, 4), np.int8), "b"))
-    with pytest.raises(NoReference, match="no products"):
-        Reference(model, {"x": np.zeros((3, 0), np.uint8)})
-
-
-def test_singular_matrices_have_no_reference() -> None:
-    """Textured 2105000110: the inverse of a matrix of equal elements."""
-    model = _model([helper.make_node("Inverse", ["x"], ["y"], domain="com.microsoft")], (2, 2))
-    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
-    with pytest.raises(NoReference, match="singular"):
-        Reference(model, {"x": np.full((2, 2), 0.3, np.float32)})
-    Reference(model, {"x": np.array([[1, 2], [3, 4]], np.float32)})
-
-
 def test_large_elements_round_all_results_of_a_fourier_transform() -> None:
     """Drawn 2200001199: the sine of a half turn is not exactly 0, and 3e38 times it covers what is small."""
-    model = _model([helper.make_node("DFT", ["x"], ["y"], axis=2)], (1, 1, 2, 2), TensorProto.DOUBLE)
+    model = model_of([helper.make_node("DFT", ["x"], ["y"], axis=2)], (1, 1, 2, 2), TensorProto.DOUBLE)
     x = np.array([88.8, -0.8, 3e38, 1.3], np.float64).reshape(1, 1, 2, 2)
     pairs = x[0, 0, :, 0] + 1j * x[0, 0, :, 1]
     exact = np.array([pairs.sum(), pairs[0] - pairs[1]])
     got = np.stack([exact.real, exact.imag], axis=-1).reshape(x.shape)
-    assert not _wrong(model, x, got)
-    assert _wrong(model, x, got * (1 + 1e-6))
+    assert not is_wrong(model, x, got)
+    assert is_wrong(model, x, got * (1 + 1e-6))
 
 
 def test_a_bias_cancels_what_is_normalized_by_groups() -> None:
     """Drawn 2200007001: 0.0054 is left of a bias of 1.9, and a unit in its last place is 8e-8."""
-    model = _model([helper.make_node("GroupNormalization", ["x", "s", "s"], ["y"], num_groups=2)], (3, 4))
+    model = model_of([helper.make_node("GroupNormalization", ["x", "s", "s"], ["y"], num_groups=2)], (3, 4))
     scale = np.array([1.0198492, 1.8755832], np.float32)
     model.graph.initializer.append(numpy_helper.from_array(scale, "s"))
     x = np.random.default_rng(4).normal(size=(3, 4)).astype(np.float32)
     right = Reference(model, {"x": x}).expected()["y"].value.astype(np.float32)
-    assert not _wrong(model, x, right + np.float32(2e-7))
-    assert _wrong(model, x, right + np.float32(1e-3))
-
-
-def test_rows_near_each_other_have_no_reference() -> None:
-    """Drawn 2200006662: the distance of a row from itself is 0, ONNX Runtime's 3e-4."""
-    model = _model([helper.make_node("CDist", ["x", "x"], ["y"], domain="com.microsoft")], (1, 8))
-    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
-    with pytest.raises(NoReference, match="near rows"):
-        Reference(model, {"x": np.ones((1, 8), np.float32)})
-
-
-def test_windows_of_padding_alone_have_no_mean() -> None:
-    """Drawn 2200005765: ONNX's evaluator, which computes doubles, gives NaN; ONNX Runtime gives floats 0."""
-    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2], pads=[1, 2])
-    with pytest.raises(NoReference, match="padding alone"):
-        Reference(_model([node], (1, 1, 1), TensorProto.DOUBLE), {"x": np.ones((1, 1, 1))})
+    assert not is_wrong(model, x, right + np.float32(2e-7))
+    assert is_wrong(model, x, right + np.float32(1e-3))

@@ -8,6 +8,7 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
+from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference
 from smartmem_rules.fuzzing.expected.recurrent import recurrent
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -91,3 +92,14 @@ def test_activations_of_ones_own_are_left_to_others() -> None:
     node, operands = drawn("RNN", 0)
     node.attribute.append(helper.make_attribute("activations", ["Relu"] * 2))
     assert recurrent(node, wide(operands)) is None
+
+
+@pytest.mark.parametrize("operator", GATES)
+def test_operands_that_do_not_fit_have_no_reference(operator: str) -> None:
+    """Textured 2235000013: an extent that was opened went into a weight, whose gates had no equal parts any more."""
+    node, operands = drawn(operator, 3)
+    weights = operands[2]
+    assert weights is not None
+    runner = NodeRunner(node, [helper.make_opsetid("", 14)], {})
+    with pytest.raises(NoReference, match="do not fit"):
+        runner.native(wide([*operands[:2], weights[:, :, : weights.shape[2] // 2], *operands[3:]]))
