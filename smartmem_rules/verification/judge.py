@@ -11,7 +11,8 @@ from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.instantiate import Definitions
 from smartmem_rules.verification import results as r
 from smartmem_rules.verification.counterexample import describe, shrink
-from smartmem_rules.verification.instances.cases import Search
+from smartmem_rules.verification.instances.cases import LARGEST_WANTED, Search
+from smartmem_rules.verification.instances.wishes import wishes_of
 from smartmem_rules.verification.proof.index_proofs import prove_index_rule
 from smartmem_rules.verification.proof.proofs import prove_eliminate, prove_rewrite
 from smartmem_rules.verification.results import Counterexample, RuleReport
@@ -29,6 +30,9 @@ Rule = ast.Rewrite | ast.Eliminate | ast.IndexRule | ast.Keep | ast.Operator | a
 
 SMALLEST_SHARE = 0.01
 """Below this share of satisfied instances a rule counts as vacuous."""
+
+MANY_ELEMENTS = 8192
+"""Of a tensor that guards want: rules whose tensors have more are tried less often, in as much less time."""
 
 _REALS = "elements are real numbers; rounding is measured, not judged"
 _TYPES = "the engine refuses a match whose sides differ in type"
@@ -69,7 +73,9 @@ def judge(
 def _rewrite(
     rule: ast.Rewrite, instances: Instances, seed: int, budget: Budget, prove: bool, files: Sequence[str]
 ) -> RuleReport:
-    outcome = test_rewrite(rule, instances, seed, budget)
+    wanted = wishes_of(rule.guards).most_elements
+    few = max(FLOOR, budget.trials * MANY_ELEMENTS // wanted) if wanted > MANY_ELEMENTS else budget.trials
+    outcome = test_rewrite(rule, instances, seed, replace(budget, trials=min(few, budget.trials)))
     method = "random instances: " + ", ".join(sorted(outcome.domains)) if outcome.domains else "random instances"
     if outcome.special:
         method += ", special values"
@@ -85,7 +91,7 @@ def _rewrite(
     if outcome.failure is not None:
         return _failed(report, _counterexample(rule, outcome, instances, seed, files))
     if outcome.trials < FLOOR or outcome.share < SMALLEST_SHARE:
-        return _too_few(report, outcome)
+        return _too_few(report, outcome, wanted)
     if prove:
         try:
             proof = prove_rewrite(rule, instances)
@@ -136,7 +142,10 @@ def _wrong(
     return _failed(report, Counterexample(failure, lines, _again(rule, seed, budget, files)))
 
 
-def _too_few(report: RuleReport, outcome: Outcome) -> RuleReport:
+def _too_few(report: RuleReport, outcome: Outcome, wanted: int) -> RuleReport:
+    if wanted > LARGEST_WANTED and not outcome.satisfied:
+        reason = f"guards want a tensor of {wanted} elements or more, and none of more than {LARGEST_WANTED} is drawn"
+        return replace(report, verdict=r.UNKNOWN, reason=reason)
     if outcome.timed_out and outcome.satisfied:
         return replace(report, verdict=r.UNKNOWN, reason=f"the time was over after {outcome.trials} trials")
     reason = f"{outcome.satisfied} of {outcome.generated} instances satisfied the guards"

@@ -21,6 +21,9 @@ from smartmem_rules.cli import main
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.language.parsing.parser import parse_file
+from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.instances import Instances
+from smartmem_rules.verification.instances.cases import Search
 from smartmem_rules.verification.reproduce import agree
 from smartmem_rules.verification.results import Verification
 from smartmem_rules.verification.save import save
@@ -170,6 +173,25 @@ def test_rules_kept_as_warnings_are_wrong() -> None:
     for name in ("reciprocal_of_product_as_printed", "common_factor_as_printed"):
         (report,) = sm.verify(rule=name, jobs=1).rules
         assert report.verdict == "failed"
+
+
+def test_guards_that_want_many_elements_are_no_vacuous_ones(tmp_path: Path) -> None:
+    """Instances of 197 x 513 elements are drawn; where guards want more than can be tried, nobody knows."""
+    path = tmp_path / "large.smr"
+    path.write_text(
+        "rewrite wide in algebra\n    Relu(Relu(x)) => Relu(x)\n"
+        "    where rank(x) == 2, extent(x, 0) == 197, extent(x, -1) > 512\n"
+        "rewrite huge in algebra\n    Relu(Relu(x)) => Relu(x)\n"
+        "    where rank(x) == 2, extent(x, 0) == 1000, extent(x, 1) == 4096\n"
+    )
+    base = load_rules([path])
+    (rule,) = (rule for rule in base.rewrites if rule.name == "wide")
+    search = Search(rule, rule.left, rule.right, Instances(base), 1)
+    found = next(case for case in search.cases(200) if case is not None and case.satisfied)
+    assert found.left.type.elements >= 197 * 513
+    (report,) = sm.verify(path, rule="huge", jobs=1).rules
+    assert report.verdict == "unknown"
+    assert "4096000 elements" in report.reason
 
 
 def test_a_guard_that_nothing_satisfies_is_vacuous(tmp_path: Path) -> None:

@@ -58,6 +58,8 @@ _EMPTY_ATTEMPTS = 40
 SIBLINGS = 0.3
 """The share of instances beside which those are tried that count an axis otherwise, or that have one more."""
 MOST_ELEMENTS = 1500
+LARGEST_WANTED = 1 << 18
+"""Elements of a tensor that guards may want: more of them take too much of a rule's time."""
 _OF_ATTRIBUTES = ("given:", "present:", "name:")
 _INDIFFERENT = ("uses:", "one:", "overload:")
 """Choices that hardly change what is compared."""
@@ -122,7 +124,8 @@ class Search:
         self.repairs = repairs
         self.probes = repairs == _REPAIRS
         """Whether every element type is tried; not where a search is for one or two instances only."""
-        self.most_elements = max(MOST_ELEMENTS, 8 * max(self.draws.named, default=0))
+        wanted = min(2 * self.wishes.most_elements, LARGEST_WANTED)
+        self.most_elements = max(MOST_ELEMENTS, 8 * max(self.draws.named, default=0), wanted)
         self.in_corners = False
         """Whether the instance was made for the sake of its overloads or words; such come beside all others."""
         self.strict = True

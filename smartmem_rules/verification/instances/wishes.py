@@ -29,6 +29,7 @@ class Wishes:
         alike: tensors of one element type.
         congruent: tensors of one shape.
         single: tensors of one element.
+        extents: of some axes the least extent, by the number of the axis, which may count from the end.
     """
 
     types: dict[str, list[str]] = field(default_factory=dict)
@@ -36,6 +37,12 @@ class Wishes:
     alike: list[tuple[str, str]] = field(default_factory=list)
     congruent: list[tuple[str, str]] = field(default_factory=list)
     single: set[str] = field(default_factory=set)
+    extents: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    @property
+    def most_elements(self) -> int:
+        """The elements that the largest tensor has at least."""
+        return max((math.prod(least.values()) for least in self.extents.values()), default=0)
 
     def only_shape(
         self, name: str, leaves: Mapping[str, Leaf], drawn: Shape | None, source: random.Random
@@ -62,7 +69,15 @@ class Wishes:
             if least <= len(shape) <= most and fixed in (None, len(shape)):
                 break
             shape = draw()
-        return shape
+        return self._long_enough(name, shape)
+
+    def _long_enough(self, name: str, shape: Shape) -> Shape:
+        """A shape with the extents that guards want; where these make many elements, other axes have one or two."""
+        axes = self.extents.get(name, {}).items()
+        wanted = {axis % len(shape): n for axis, n in axes if -len(shape) <= axis < len(shape)}
+        if all(shape[axis] >= n for axis, n in wanted.items()):
+            return shape
+        return tuple(wanted.get(axis, min(n, 2)) for axis, n in enumerate(shape))
 
 
 def wishes_of(guards: Sequence[ast.Expression]) -> Wishes:
@@ -73,6 +88,7 @@ def wishes_of(guards: Sequence[ast.Expression]) -> Wishes:
         for name, (least, most) in _ranks(part).items():
             before = wishes.ranks.get(name, _ANY_RANK)
             wishes.ranks[name] = max(before[0], least), min(before[1], most)
+        _note_extent(part, wishes)
     for one, other in wishes.alike:
         words = wishes.types.get(one, wishes.types.get(other, []))
         wishes.types.setdefault(one, words)
@@ -104,6 +120,32 @@ def _note_equation(left: tuple[str, str], right: ast.Expression, wishes: Wishes)
             pairs.append((name, _asked(right)[1]))
         case _:
             pass
+
+
+def _note_extent(part: ast.Expression, wishes: Wishes) -> None:
+    match part:
+        case ast.Binary(
+            operator="==" | ">=" | ">" as operator,
+            left=ast.Call(function="extent", arguments=(ast.Name(id=name), axis)),
+            right=ast.Number(value=int(number)),
+        ):
+            place = _place(axis)
+            if place is not None:
+                wanted = wishes.extents.setdefault(name, {})
+                wanted[place] = max(wanted.get(place, 1), number + (operator == ">"))
+        case _:
+            pass
+
+
+def _place(axis: ast.Expression) -> int | None:
+    """The number of an axis where it is written as one."""
+    match axis:
+        case ast.Number(value=int(number)):
+            return number
+        case ast.Unary(operator="-", operand=ast.Number(value=int(number))):
+            return -number
+        case _:
+            return None
 
 
 def _ranks(part: ast.Expression) -> dict[str, Ranks]:
