@@ -47,6 +47,8 @@ MORE_RUNS = 96
 _ULPS = 4.0
 _STORED = 0.6
 """How many tensors of narrow types are stored, and not kept in single precision where they are read."""
+_FUSED = 0.4
+"""Runs with overflow in which what is given, and what is only moved or chosen, is stored in no narrow type."""
 _VANISHING = 0.5
 """How many results that are smaller than the rounding of one of their steps are exactly zero."""
 
@@ -76,6 +78,8 @@ class Reference:
         """Nodes whose sums overflow on their way at the node's own element type, and not in double precision."""
         self.storing: np.random.Generator | None = None
         """Draws the tensors of narrow types that are rounded exactly, as they are where they are stored."""
+        self.moved_exceed = False
+        """Whether what is given or moved becomes infinite where it exceeds the element type of storage."""
         self.single: set[str] = set()
         """Tensors in double precision that the reference computes in single precision only."""
         self.gated: set[str] = set()
@@ -157,11 +161,12 @@ class Reference:
             overflow: whether what exceeds its element type becomes infinite, in sums on their way, too.
         """
         values: dict[str, Array | None] = {}
+        self.moved_exceed = overflow and (noise is None or noise.random() > _FUSED)
         for name, start in self.starts.items():
             # what is given is stored at once where storage is narrower than the model's type
             rounds = self.storage != "float32" and start is not None and start.dtype == np.float32
             # whether an input is stored so, too, is the implementation's choice
-            exceeds = overflow and rounds and (noise is None or noise.random() < 0.5)
+            exceeds = self.moved_exceed and rounds and (noise is None or noise.random() < 0.5)
             values[name] = self._held(name, wide(start), noise if rounds else None, exceeds)
         ways = zip(self.precise_ways, self.overflowing, strict=True)
         for node, runner, (precise, overflowing) in zip(self.model.graph.node, self.runners, ways, strict=True):
@@ -213,7 +218,7 @@ class Reference:
                 results = [_within_one(r, noise) for r in results]
         for name, result in zip(names, results, strict=True):
             rounds = noise if node.op_type not in EXACT or self._narrow(name) else None
-            values[name] = self._held(name, result, rounds, overflow)
+            values[name] = self._held(name, result, rounds, self.moved_exceed if node.op_type in EXACT else overflow)
             if node.op_type in RECURRENT and noise is not None:  # a saturated gate is exactly 1, or not
                 values[name] = perhaps_whole(values[name], self.precision(name), noise)
 

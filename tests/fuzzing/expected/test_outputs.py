@@ -14,7 +14,7 @@ from smartmem_rules.fuzzing.campaigns.worker import Worker
 from smartmem_rules.fuzzing.case import Case, Mode, load_case
 from smartmem_rules.fuzzing.expected.differences import differences
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
-from smartmem_rules.fuzzing.expected.outputs import Reference
+from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
 from smartmem_rules.fuzzing.reduction import Reducer
 from smartmem_rules.fuzzing.sources.by_name import SOURCES
 from tests.fuzzing.expected.judged import is_wrong, model_of
@@ -344,3 +344,12 @@ def test_a_bias_cancels_what_is_normalized_by_groups() -> None:
     right = Reference(model, {"x": x}).expected()["y"].value.astype(np.float32)
     assert not is_wrong(model, x, right + np.float32(2e-7))
     assert is_wrong(model, x, right + np.float32(1e-3))
+
+
+def test_what_is_moved_before_a_product_need_not_be_stored() -> None:
+    """Large 2243000095: 3e38 times 1e10 is infinite, or NaN in parts; as halves both factors are infinite before."""
+    nodes = [helper.make_node("Transpose", ["x"], ["t"]), helper.make_node("MatMul", ["x", "t"], ["y"])]
+    x = np.array([[3e38, 1e10, -np.inf]], np.float32)
+    model = model_of(nodes, x.shape)
+    expected = Reference(model, {"x": x}, "float16").expected(runs=MORE_RUNS)["y"]
+    assert not expected.known.any()
