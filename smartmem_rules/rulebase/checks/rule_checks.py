@@ -25,8 +25,8 @@ from smartmem_rules.rulebase.checks.let_checks import (
 from smartmem_rules.rulebase.checks.operand_checks import check_operands
 from smartmem_rules.rulebase.checks.operator_checks import Functions, parameters, shape_names
 from smartmem_rules.rulebase.checks.purity import ATTRIBUTE, CONSTANT, impurities
-from smartmem_rules.rulebase.checks.root_checks import check_roots
 from smartmem_rules.rulebase.checks.scope import Scope, head
+from smartmem_rules.rulebase.patterns import joined_by
 
 Operators = Mapping[str, Sequence[s.Operator]]
 ABSENT = "_"
@@ -48,7 +48,7 @@ def check_rewrite(
             known = advice(f"there are {', '.join(sorted(RELAXATIONS))}")
             fix = spelling(word, RELAXATIONS, place) or known
             yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", f"there is no relaxation `{word}`", place, fix=fix)
-    yield from check_roots(rule)
+    yield from _check_roots(rule)
     for pattern in (*roots_of(rule.left), rule.right):
         yield from check_pattern(pattern, operators, names, rule, families)
     found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
@@ -332,6 +332,26 @@ def _canonical(node: object, renamed: Mapping[str, str]) -> object:
         values = (getattr(node, name) for name in s.parts_of(node))
         return (type(node).__name__, *(_canonical(value, renamed) for value in values))
     return node
+
+
+def _check_roots(rule: s.Rewrite) -> Iterator[Diagnostic]:
+    """Patterns that match everywhere, that are the same, or that share no tensor with the others."""
+    if rule.part_of is None:
+        return
+    patterns = sorted(roots_of(rule.left), key=lambda pattern: (pattern.span.line, pattern.span.column))
+    for place, pattern in enumerate(patterns):
+        if not isinstance(pattern, s.PatternOperator):
+            message = "one of the patterns is a single variable or number and would match everywhere"
+            yield Diagnostic(Code.BARE_LEFT_SIDE, "error", message, pattern.span)
+        elif pattern in patterns[:place]:
+            message = "two patterns of the left side are the same, so they match one tensor"
+            note = "leave one out, or give its operands other names"
+            yield Diagnostic(Code.SAME_PATTERN, "error", message, pattern.span, note=note)
+    _, apart = joined_by(patterns)
+    for pattern in apart:
+        message = "this pattern shares no tensor with the others, so nothing says which of its matches belong to theirs"
+        note = "give a tensor of it the name of one of theirs, or make it a rule of its own"
+        yield Diagnostic(Code.NOT_JOINED, "error", message, pattern.span, note=note)
 
 
 def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
