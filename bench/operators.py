@@ -136,7 +136,8 @@ def of_node(
     types = {name: helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for name, (_, dtype) in inputs.items()}
     values = [helper.make_tensor_value_info(name, types[name], shape) for name, (shape, _) in inputs.items()]
     domain = "com.microsoft"
-    node = helper.make_node(operator, operands, ["y"], domain=domain, **attributes)
+    node = helper.make_node(operator, operands, ["y"], domain=domain)
+    node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
     graph = helper.make_graph([node], "one", values, [helper.make_empty_tensor_value_info("y")])
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid(domain, 1)]
     return domain, operator, helper.make_model(graph, opset_imports=opsets, ir_version=10)
