@@ -101,13 +101,65 @@ def make_plan(
         certify: takes in the text of a certificate of the plan.
         watch: looks at what the stages give.
     """
+    imported = _imported(request, clock)
+    if watch is not None:
+        watch.imported(imported.graph)
+    plan = _plan_of_parts(imported, request, clock, refusals, certify, watch)
+    target = imported.target
+    statistics = replace(
+        plan.statistics,
+        model=_model_statistics(imported.graph, request.dtype),
+        memory=request.memory,
+        device=target.name,
+    )
+    name = Path(request.source).stem if isinstance(request.source, (str, Path)) else plan.model
+    first_grows_old()
+    return replace(plan, model=name, statistics=statistics), target
+
+
+def _plan_of_parts(
+    imported: _Imported,
+    request: Request,
+    clock: Stages,
+    refusals: Refusals | None,
+    certify: Certify | None,
+    watch: Watcher | None,
+) -> Plan:
+    """The plan of a graph; where a run counts extents, those of its parts as one."""
+    graph = imported.graph
+    if not graph.counted:
+        return _planned(imported, request, clock, refusals, certify, watch)
+    from smartmem_rules.graph.parts import parts_of  # start-up time
+    from smartmem_rules.plan.linked import linked  # start-up time
+
+    if request.dtype != "float32" or certify is not None or request.probes:
+        counts = ", ".join(one.tensor for one in graph.counted[:3])
+        what = "a certificate" if certify is not None else "probes" if request.probes else f"dtype {request.dtype!r}"
+        raise PlanError(
+            f"there is no plan with {what} for a model whose operators have to know extents that depend on data "
+            f"({counts}); leave it out"
+        )
+    parts = parts_of(graph)
+    plans = [
+        _planned(replace(imported, graph=part.graph), request, clock, refusals, None, watch) for part in parts
+    ]
+    return linked(graph, list(zip(parts, plans, strict=True)))
+
+
+def _planned(
+    imported: _Imported,
+    request: Request,
+    clock: Stages,
+    refusals: Refusals | None,
+    certify: Certify | None,
+    watch: Watcher | None,
+) -> Plan:
+    """The plan of a graph that knows all extents, or their ranges."""
     from smartmem_rules.emit.plan import finish  # start-up time
     from smartmem_rules.plan.prepared import prepared  # start-up time
 
-    extracted = _extracted(request, clock, record=certify is not None)
-    if watch is not None:
-        watch.imported(extracted.imported)
-    graph, base, target = extracted.graph, extracted.base, extracted.target
+    extracted = _extracted(imported, request, clock, record=certify is not None)
+    graph, base, target = extracted.graph, imported.base, imported.target
     options = request.options
     with _of_ranges():
         if request.dtype == "float16":
@@ -116,33 +168,26 @@ def make_plan(
             clock.show("calibrate", lambda: "".join(f"{name} stays float32\n" for name in sorted(options.wide)))
         planning = prepared(graph, base, target.profile, options, clock, refusals)
         if certify is not None:
-            certify(_certificate(request, extracted, planning))
+            certify(_certificate(request, imported, extracted, planning))
         seen = None if watch is None else watch.scheduled
         owned = not (request.probes or (watch is not None and watch.takes_constants))
-        model, rewriting = extracted.model, extracted.rewriting
+        rewriting = extracted.rewriting
         if owned:  # the weights go while they are packed
             planning = planning.alone()
             del extracted, graph
         plan = finish(planning, _tuned(target), owned=owned, clock=clock, probes=request.probes, watch=seen)
-    statistics = replace(
-        plan.statistics,
-        model=model,
-        rewriting=rewriting,
-        memory=request.memory,
-        device=target.name,
-        stored_wide=tuple(sorted(options.wide)),
+    return replace(
+        plan,
+        statistics=replace(plan.statistics, rewriting=rewriting, stored_wide=tuple(sorted(options.wide))),
     )
-    name = Path(request.source).stem if isinstance(request.source, (str, Path)) else plan.model
-    first_grows_old()
-    return replace(plan, model=name, statistics=statistics), target
 
 
-def _certificate(request: Request, extracted: _Extracted, planning: Planning) -> str:
+def _certificate(request: Request, imported: _Imported, extracted: _Extracted, planning: Planning) -> str:
     """The certificate of a plan whose kernels are not scheduled yet."""
     from smartmem_rules.provenance.certificate import certificate_text, made_certificate  # start-up time
 
-    how = {"device": extracted.target.name, "level": request.level, "dtype": request.dtype}
-    certificate = made_certificate(extracted.imported, extracted.base, extracted.saturation, planning, how)
+    how = {"device": imported.target.name, "level": request.level, "dtype": request.dtype}
+    certificate = made_certificate(imported.graph, imported.base, extracted.saturation, planning, how)
     return certificate_text(certificate)
 
 
@@ -167,14 +212,18 @@ def make_planning(request: Request) -> tuple[Planning, Target]:
     """The kernels of a model before they are sized, for tuning; the exceptions are those of `api.optimize`."""
     from smartmem_rules.plan.build import prepare  # start-up time
 
-    extracted = _extracted(request, Unmeasured())
-    graph, base, target = extracted.graph, extracted.base, extracted.target
+    imported = _imported(request, Unmeasured())
+    graph, base, target = imported.graph, imported.base, imported.target
+    if graph.counted:
+        counts = ", ".join(one.tensor for one in graph.counted[:3])
+        raise PlanError(f"tuning measures kernels at one extent, and this model's depend on data ({counts})")
     if graph.dimensions:
         ranges = ", ".join(map(str, graph.dimensions))
         raise PlanError(
             f"tuning measures kernels at one extent, not for ranges ({ranges}); "
             f"give one extent: --dim {graph.dimensions[0].name}=N"
         )
+    graph = _extracted(imported, request, Unmeasured()).graph
     with _of_ranges():
         return prepare(graph, base, target.profile, request.options), target
 
@@ -189,43 +238,46 @@ def _tuned(target: Target) -> dict[str, dict[str, int]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Extracted:
-    """The cheapest form of a model, what it is for, and what the plan is to remember."""
+class _Imported:
+    """A model's graph, and what it is for."""
 
-    imported: Graph
-    saturation: Saturation | None
     graph: Graph
     base: RuleBase
+    level: Level
     target: Target
-    model: ModelStatistics
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Extracted:
+    """The cheapest form of a graph, and what the plan is to remember."""
+
+    saturation: Saturation | None
+    graph: Graph
     rewriting: RewriteStatistics
 
 
-def _extracted(request: Request, clock: Stages, record: bool = False) -> _Extracted:
+def _imported(request: Request, clock: Stages) -> _Imported:
     with clock.stage("import"):
         base = rules_of(request.rules, request.disable)
         level = level_of(request.level, base)
         target = target_of(request.device, base)
         source = request.source
         whole = isinstance(source, Graph)
-        imported = source if whole else import_model(source, base, request.dims, limits=request.limits)
-    clock.show("import", lambda: str(imported))
-    if record and imported.dimensions:
-        ranges = ", ".join(map(str, imported.dimensions))
+        graph = source if whole else import_model(source, base, request.dims, limits=request.limits)
+    clock.show("import", lambda: str(graph))
+    return _Imported(graph=graph, base=base, level=level, target=target)
+
+
+def _extracted(imported: _Imported, request: Request, clock: Stages, record: bool = False) -> _Extracted:
+    graph = imported.graph
+    if record and graph.dimensions:
+        ranges = ", ".join(map(str, graph.dimensions))
         raise PlanError(
             f"a certificate is of one extent, not of ranges ({ranges}); "
-            f"give one extent: --dim {imported.dimensions[0].name}=N"
+            f"give one extent: --dim {graph.dimensions[0].name}=N"
         )
-    graph, rewriting, saturation = _choose(imported, base, level, request, target, clock, record)
-    return _Extracted(
-        imported=imported,
-        saturation=saturation,
-        graph=graph,
-        base=base,
-        target=target,
-        model=_model_statistics(imported, request.dtype),
-        rewriting=rewriting,
-    )
+    chosen, rewriting, saturation = _choose(imported, request, clock, record)
+    return _Extracted(saturation=saturation, graph=chosen, rewriting=rewriting)
 
 
 @contextmanager
@@ -279,9 +331,10 @@ def _loaded(paths: tuple[str, ...], disable: tuple[str, ...], state: object) -> 
 
 
 def _choose(
-    graph: Graph, base: RuleBase, level: Level, request: Request, target: Target, clock: Stages, record: bool
+    imported: _Imported, request: Request, clock: Stages, record: bool
 ) -> tuple[Graph, RewriteStatistics, Saturation | None]:
     """The best form of the graph that the level's rules allow, and the statistics; the graph itself without rules."""
+    graph, base, level, target = imported.graph, imported.base, imported.level, imported.target
     if not level.phases:
         return graph, RewriteStatistics(), None
     from smartmem_rules.egraph.saturation import saturate  # start-up time

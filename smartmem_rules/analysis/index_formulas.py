@@ -6,7 +6,7 @@ from typing import Any
 
 from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import Compare, Condition, Logic
-from smartmem_rules.tensor.extents import Dimension, Quotient, is_symbolic
+from smartmem_rules.tensor.extents import Dimension, Extreme, Factor, is_symbolic
 from smartmem_rules.tensor.index import Index
 
 REAL = "real "
@@ -42,7 +42,7 @@ class IndexFormulas:
             total = total + product
         return total
 
-    def _factor(self, factor: Dimension | Quotient) -> Any:
+    def _factor(self, factor: Factor) -> Any:
         if factor in self._names:
             return self._names[factor]
         if isinstance(factor, Dimension) and factor.name.startswith(REAL):
@@ -52,6 +52,9 @@ class IndexFormulas:
             made = self._names[factor] = self.z3.Int(factor.name)
             self.facts.append(made >= factor.low)
             return made
+        if isinstance(factor, Extreme):
+            left, right = self.extent(factor.left), self.extent(factor.right)
+            return self.z3.If(left <= right if factor.kind == "min" else right <= left, left, right)
         value, divisor = self.extent(factor.value), self.extent(factor.divisor)
         return self._quotient(factor, value, divisor)
 

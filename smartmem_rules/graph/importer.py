@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import onnx
 
 from smartmem_rules.graph.described import Ahead
-from smartmem_rules.graph.expansion.bodies import Bodies, has_body
+from smartmem_rules.graph.expansion.bodies import Bodies, has_body, renamed_node
 from smartmem_rules.graph.expansion.control import ControlFlow
 from smartmem_rules.graph.expansion.counted_shapes import counted_shape
 from smartmem_rules.graph.expansion.courses import Courses
@@ -25,11 +26,12 @@ from smartmem_rules.graph.expansion.old_forms import (
 from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
 from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
 from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ensemble
-from smartmem_rules.graph.failures import Failures, check_given
+from smartmem_rules.graph.failures import Failures, UncoveredNodesError, check_given
 from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.known.constants import constant_node_value, dense
 from smartmem_rules.graph.known.expected import check_elements
 from smartmem_rules.graph.known.folding import Folding
+from smartmem_rules.graph.known.opened import Opened
 from smartmem_rules.graph.known.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
 from smartmem_rules.graph.known.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.loading import (
@@ -46,7 +48,7 @@ from smartmem_rules.graph.loading import (
     sorted_nodes,
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
-from smartmem_rules.graph.model import EXTENTS, Graph, GraphError, Node, live_nodes
+from smartmem_rules.graph.model import EXTENTS, Counted, Graph, GraphError, Node, live_nodes
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.graph.unique_names import UniqueNames
 from smartmem_rules.graph.weights import Values, check_data_files
@@ -58,6 +60,7 @@ from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.kept import Constant, KeepRules, keeping_rule
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported
+from smartmem_rules.tensor.dimensions_read import dimensions_of
 from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Instance
@@ -101,15 +104,30 @@ def import_model(
     proto = inline_functions(proto)
     data_files = check_data_files(proto.graph, folder)
     background = Ahead()
-    values = Values(folder, background)
-    for name, array in (weights or {}).items():
-        values[name] = array
+
+    def importing(opened: Opened | None) -> _Import:
+        values = Values(folder, background)
+        for name, array in (weights or {}).items():
+            values[name] = array
+        return _Import(proto, base, values, fold_outputs, limits, opened)
+
     try:
-        made = _Import(proto, base, values, fold_outputs, limits).run(dims or {})
+        made = _imported(importing, dims or {})
     except BaseException:
         background.stop()
         raise
     return replace(made, data_files=data_files)
+
+
+def _imported(importing: Callable[[Opened | None], _Import], dims: Dims) -> Graph:
+    """The graph, with extents that nodes count as dimensions of its own where other nodes have to know them."""
+    first = importing(None)
+    try:
+        return first.run(dims)
+    except UncoveredNodesError:
+        if not first.sizes:
+            raise
+    return importing(Opened()).run(dims)
 
 
 class _Import:
@@ -120,6 +138,7 @@ class _Import:
         values: Values,
         fold_outputs: bool,
         limits: Limits,
+        opened: Opened | None,
     ) -> None:
         self.model = model
         self.base = base
@@ -146,6 +165,7 @@ class _Import:
         self.places: dict[int, int] = {}
         self.dimensions: tuple[Dimension, ...] = ()
         self.sizes: dict[str, dict[int, str]] = {}
+        self.opened = opened
         self.courses = Courses(self.nodes, self.types)
 
     def run(self, dims: Dims) -> Graph:
@@ -169,13 +189,20 @@ class _Import:
         bodies = Bodies(self.values, self.missing, self._process)
         endings = self.courses.endings(bodies, outputs, self.used.add("endings"))
         outputs += [] if endings is None else [endings.number]
-        kept = live_nodes(self.nodes, outputs)
+        kept, counted = _live(self.nodes, outputs, {} if self.opened is None else self.opened.counted)
         counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
         given = list(inputs)
         if any(RUN_NUMBER in node.operands for node in kept):
             given.append(RUN_NUMBER)
         made = self._graph(kept, given, outputs, counts)
-        return replace(made, sizes=sizes, endings=endings, dimensions=self.dimensions, instances=self.matcher.instances)
+        return replace(
+            made,
+            sizes=sizes,
+            endings=endings,
+            dimensions=self.dimensions,
+            counted=counted,
+            instances=self.matcher.instances,
+        )
 
     def _refuse_lists(self, outputs: Sequence[str]) -> None:
         found = [repr(name) for name in outputs if name in self.lists.members or name in self.lists.absent]
@@ -227,6 +254,8 @@ class _Import:
         """Import nodes in order; `read` are the tensors that a node or an output of the graph needs."""
         for node in order:
             self.guard.node()
+            if self.opened is not None and self.opened.names:
+                node = renamed_node(node, self.opened.names)
             name = self.node_names.add(node.name or f"{node.op_type}_{self.places.get(id(node), '')}")
             operands = [operand or None for operand in node.input]
             outputs = list(node.output)
@@ -303,6 +332,11 @@ class _Import:
 
     def _sized(self, tensor: str, axis: int, count: str) -> None:
         self.sizes.setdefault(tensor, {})[axis] = count
+        if self.opened is not None:
+            node = self.opened.cut(tensor, self.types[tensor], self.sizes[tensor], self.used.add)
+            (equation,) = node.equations
+            self.types[equation.tensor] = equation.type
+            self.nodes.append(node)
 
     def _function(self, node: onnx.NodeProto, operands: list[str | None]) -> onnx.GraphProto | None:
         if any(operand is not None and operand not in self.types for operand in operands):
@@ -338,8 +372,6 @@ class _Import:
         )
         bounds = {tensor: self.types[tensor].shape for tensor in sizes}
         self.sizes.update(sizes_through(equations, outputs, sizes, bounds))
-        for size in instance.sizes:
-            self.sizes.setdefault(outputs[size.output], {})[size.axis] = outputs[size.count]
         self.types.update(zip(outputs, instance.outputs, strict=True))
         if keep is not None:
             self.kept.update(dict.fromkeys(outputs, keep.name))
@@ -349,6 +381,10 @@ class _Import:
         )
         if match.moves_only:
             self.layout_nodes.add(name)
+        if self.opened is not None and instance.sizes:
+            self.opened.counts_alike(self.nodes[-1], [outputs[size.count] for size in instance.sizes])
+        for size in instance.sizes:
+            self._sized(outputs[size.output], size.axis, outputs[size.count])
 
     def _keeping_rule(self, instance: Instance, operands: Sequence[str | None]) -> Keep | None:
         if any(operand is not None and self.values.is_open(operand) for operand in operands):
@@ -385,6 +421,20 @@ class _Import:
             else:
                 self.values[output] = result
         return True
+
+
+def _live(
+    nodes: Sequence[Node], outputs: Sequence[str], counted: Mapping[str, Counted]
+) -> tuple[list[Node], tuple[Counted, ...]]:
+    """The nodes that the outputs depend on, and the dimensions that they count: the extents depend on them, too."""
+    used: dict[str, Counted] = {}
+    while True:
+        kept = live_nodes(nodes, [*outputs, *used])
+        names = {dimension.name for dimension in dimensions_of([e for node in kept for e in node.equations])}
+        more = {tensor: one for tensor, one in counted.items() if one.dimension.name in names}
+        if more.keys() == used.keys():
+            return kept, tuple(used.values())
+        used = more
 
 
 __all__ = ["import_model", "live_nodes"]

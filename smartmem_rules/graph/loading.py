@@ -201,7 +201,7 @@ def open_dimensions(dims: Dims) -> tuple[Dimension, ...]:
             raise GraphError(
                 f"the dimension {name!r} is given as {extent!r}; give a number or the ends of a range, (1, 512)"
             )
-        if not 1 <= ends[0] <= ends[1]:
+        if not 0 <= ends[0] <= ends[1]:
             raise GraphError(
                 f"the dimension {name!r} cannot be {extent}; give a positive number"
                 + (" or a range that rises from one" if isinstance(extent, tuple | list) else "")

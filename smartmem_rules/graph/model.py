@@ -24,6 +24,22 @@ VIEW = "View"
 EXTENTS = "Extents"
 """The engine's own operator without operands: a tensor whose elements are extents that the inputs decide."""
 
+OPENED = "Opened"
+"""The engine's own operator: a tensor cut to extents that are counted while the model runs."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """An open dimension that a run counts itself.
+
+    Attributes:
+        dimension: its values begin with 0.
+        tensor: the scalar tensor (int64) that holds its extent.
+    """
+
+    dimension: Dimension
+    tensor: str
+
 
 @dataclass(frozen=True)
 class Node:
@@ -71,7 +87,9 @@ class Graph:
     known: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     """Small tensors of the model whose values were known at import, those that nodes took as attributes among them."""
     dimensions: tuple[Dimension, ...] = ()
-    """The dimensions for a range of which the graph stands."""
+    """The dimensions for a range of which the graph stands, those of its inputs."""
+    counted: tuple[Counted, ...] = ()
+    """The dimensions that a run counts; the graph has to be taken apart (`graph.parts`) before it can be planned."""
     data_files: tuple[str, ...] = ()
     """The files in the folder of the ONNX model that hold weights."""
     instances: Instances | None = field(default=None, compare=False, repr=False)

@@ -136,6 +136,20 @@ class Demands:
     arrays_capability: tuple[int, ...] = (0, 0)
 
 
+@dataclass(frozen=True)
+class CountedExtent:
+    """An extent that a run counts.
+
+    Attributes:
+        tensor: the scalar that holds it, a buffer.
+        launches: how many launches have run when it does; those behind them take it as an argument.
+    """
+
+    dimension: Dimension
+    tensor: str
+    launches: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """Everything that an inference needs.
@@ -148,6 +162,7 @@ class Plan:
         endings: the loops that a run may not have ended, with the scalar output that tells, which is none of the model.
         slots, placement: the device memory of the intermediates and where each one lies in it.
         dimensions: those for a range of which the plan is made; extents are expressions of them.
+        counted: dimensions that no input has: a run counts their extents, in this order.
         statistics: what the stages measured and decided.
         provenance: what it was made from, once it has been saved.
         probes: questions to its kernels with their answers, where the plan was made to test itself.
@@ -169,6 +184,7 @@ class Plan:
     sizes: dict[str, dict[int, str]] = field(default_factory=dict)
     endings: Endings | None = None
     dimensions: tuple[Dimension, ...] = ()
+    counted: tuple[CountedExtent, ...] = ()
     statistics: Statistics = field(default_factory=Statistics)
     provenance: Provenance = Provenance()
     probes: tuple[Probe, ...] = ()
@@ -196,6 +212,7 @@ class Plan:
         """What it is for, its tensors with layouts and places, its launches in their order."""
         lines = [f"plan of {self.model} for {self.device}, level {self.level}, {self.dtype}"]
         lines += [f"  dimension {dimension}" for dimension in self.dimensions]
+        lines += [f"  {one.dimension}, counted in {one.tensor} by launch {one.launches - 1}" for one in self.counted]
         lines += [f"  {tensor_text(stored)}{self._place(name)}" for name, stored in self.tensors.items()]
         lines += [f"  {number} {launch_line(launch)}" for number, launch in enumerate(self.launches)]
         return "\n".join(lines) + "\n"

@@ -20,6 +20,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from smartmem_rules.records import dataclass
 
 if TYPE_CHECKING:
@@ -58,7 +60,11 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Quotient:
-    """floor(value / divisor), where the polynomials do not divide; the divisor is positive."""
+    """floor(value / divisor), where the polynomials do not divide.
+
+    The divisor is never negative. Where it is 0, an axis is empty and nothing depends on the quotient; it counts as 1,
+    so that nothing divides by zero.
+    """
 
     value: int
     divisor: int
@@ -67,19 +73,40 @@ class Quotient:
         from smartmem_rules.tensor.ranges import smallest  # which computes with extents
 
         if smallest(self.value) >= 0:
-            return f"({self.value} / {self.divisor})"
-        return f"smr_floordiv_i({self.value}, {self.divisor})"
+            return f"({self.value} / {divisor_text(self.divisor)})"
+        return f"smr_floordiv_i({self.value}, {divisor_text(self.divisor)})"
 
     def __repr__(self) -> str:
         return f"({self.value!r})//({self.divisor!r})"
 
 
-Factor = Dimension | Quotient
+@dataclass(frozen=True)
+class Extreme:
+    """The least (`min`) or the greatest (`max`) of two extents, of which neither always is it."""
+
+    kind: str
+    left: int
+    right: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.left}, {self.right})"
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({self.left!r}, {self.right!r})"
+
+    def of(self, left: Any, right: Any) -> Any:
+        """The least or the greatest of two values, numbers or arrays."""
+        if isinstance(left, int) and isinstance(right, int):
+            return min(left, right) if self.kind == "min" else max(left, right)
+        return np.minimum(left, right) if self.kind == "min" else np.maximum(left, right)
+
+
+Factor = Dimension | Quotient | Extreme
 Monomial = tuple[Factor, ...]
 
 
 class Extent(Integer):
-    """An integer polynomial over dimensions and quotients; made by `symbol` and by arithmetic."""
+    """An integer polynomial over dimensions, quotients and extremes; made by `symbol` and by arithmetic."""
 
     terms: tuple[tuple[Monomial, int], ...]
     """Products of factors with their coefficients, in a fixed order; the empty product is 1."""
@@ -223,6 +250,8 @@ def extent_data(value: int) -> Any:
 def _factor_data(factor: Factor) -> Any:
     if isinstance(factor, Dimension):
         return factor.name
+    if isinstance(factor, Extreme):
+        return [factor.kind, extent_data(factor.left), extent_data(factor.right)]
     return [extent_data(factor.value), extent_data(factor.divisor)]
 
 
@@ -237,6 +266,8 @@ def extent_of(data: Any, dimensions: Mapping[str, Dimension]) -> int:
 def _factor_of(data: Any, dimensions: Mapping[str, Dimension]) -> Factor:
     if isinstance(data, str):
         return dimensions[data]
+    if len(data) == 3:
+        return Extreme(data[0], extent_of(data[1], dimensions), extent_of(data[2], dimensions))
     return Quotient(extent_of(data[0], dimensions), extent_of(data[1], dimensions))
 
 
@@ -339,10 +370,11 @@ def _dimensions(value: Extent) -> frozenset[Dimension]:
     found: set[Dimension] = set()
     for monomial, _ in value.terms:
         for factor in monomial:
-            if isinstance(factor, Dimension):
-                found.add(factor)
-            else:
-                found |= dimensions(factor.value) | dimensions(factor.divisor)
+            match factor:
+                case Dimension():
+                    found.add(factor)
+                case Quotient(value=left, divisor=right) | Extreme(left=left, right=right):
+                    found |= dimensions(left) | dimensions(right)
     return frozenset(found)
 
 
@@ -354,15 +386,29 @@ def at(value: int, values: Mapping[str, Any]) -> Any:
     for monomial, coefficient in value.terms:  # type: ignore[attr-defined]
         product: Any = coefficient
         for factor in monomial:
-            if isinstance(factor, Dimension):
-                product = product * values[factor.name]
-            else:
-                product = product * (at(factor.value, values) // at(factor.divisor, values))
+            match factor:
+                case Dimension(name=name):
+                    product = product * values[name]
+                case Quotient(value=value, divisor=divisor):
+                    product = product * (at(value, values) // _positive(at(divisor, values)))
+                case Extreme(left=left, right=right):
+                    product = product * factor.of(at(left, values), at(right, values))
         total = total + product
     return total
 
 
+def _positive(divisor: Any) -> Any:
+    return max(divisor, 1) if isinstance(divisor, int) else np.maximum(divisor, 1)
+
+
 # --- texts ---
+
+
+def divisor_text(divisor: int) -> str:
+    """A divisor as OpenCL C; one that may be 0 counts as 1 there, because then nothing depends on the quotient."""
+    from smartmem_rules.tensor.ranges import may_vanish  # which computes with extents
+
+    return f"max({divisor}, 1)" if may_vanish(divisor) else str(divisor)
 
 
 def c_factor(factor: Factor) -> str:

@@ -13,6 +13,7 @@ from typing import Protocol
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.records import dataclass
+from smartmem_rules.tensor.ranges import maximum
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import bind, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
@@ -23,7 +24,6 @@ from smartmem_rules.tensor.definitions.watch import Watch
 from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, TensorType, needed
 from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.inlining import FreshNames
-from smartmem_rules.tensor.ranges import may_vanish
 from smartmem_rules.tensor.unmet import UnmetError
 
 COUNT = TensorType("int64", ())
@@ -215,16 +215,13 @@ class Instantiation:
                 count, bound = counted
                 self.counted.append((name, len(shape), count))
                 # an axis of one element would have no loop variable to be known by
-                shape.append(max(2, *integers(evaluate(bound, scope))))
+                shape.append(maximum(2, *integers(evaluate(bound, scope))))
             elif isinstance(item, ast.Splat):
                 shape.extend(integers(evaluate(item.operand, scope)))
             else:
                 shape.extend(integers(evaluate(item, scope)))
         if any(extent < 0 for extent in shape):
             raise Unsupported(f"{self.operator.name} would give the shape {shape}")
-        for extent in shape:
-            if may_vanish(extent):
-                raise Unsupported(f"{self.operator.name} would give an axis of extent {extent!r}, which can be 0")
         return tuple(shape)
 
     def _dtype(self, name: str) -> str:

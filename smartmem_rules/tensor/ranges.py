@@ -16,7 +16,9 @@ import numpy as np
 from smartmem_rules.tensor.extents import (
     Dimension,
     Extent,
+    Extreme,
     Factor,
+    Quotient,
     SymbolicExtentError,
     at,
     dimensions,
@@ -97,17 +99,24 @@ def _magnitude(value: int) -> int:
 
 
 def _largest_factor(factor: Factor) -> int:
-    if isinstance(factor, Dimension):
-        return max(abs(factor.low), abs(factor.high), 1)
-    return max(_magnitude(factor.value), _magnitude(factor.divisor), 1)
+    match factor:
+        case Dimension(low=low, high=high):
+            return max(abs(low), abs(high), 1)
+        case Quotient(value=left, divisor=right) | Extreme(left=left, right=right):
+            return max(_magnitude(left), _magnitude(right), 1)
 
 
 def _factor_bounds(factor: Factor) -> tuple[int, int]:
-    if isinstance(factor, Dimension):
-        return factor.low, factor.high
-    (a, b), (c, d) = bounds(factor.value), bounds(factor.divisor)
-    ends = [x // y for x in (a, b) for y in (max(c, 1), max(d, 1))]
-    return min(ends), max(ends)
+    match factor:
+        case Dimension(low=low, high=high):
+            return low, high
+        case Quotient(value=value, divisor=divisor):
+            (a, b), (c, d) = bounds(value), bounds(divisor)
+            ends = [x // y for x in (a, b) for y in (max(c, 1), max(d, 1))]
+            return min(ends), max(ends)
+        case Extreme(left=left, right=right):
+            (a, b), (c, d) = bounds(left), bounds(right)
+            return factor.of(a, c), factor.of(b, d)
 
 
 def largest(value: int) -> int:
@@ -135,26 +144,29 @@ def surely_at_most(left: int, right: int) -> bool:
 
 
 def maximum(*values: int) -> int:
-    """The greatest of the values, where it is the same one for all values of the dimensions."""
-    return _extreme(values, ">=")
+    """The greatest of the values; an `Extreme` where it is not the same one for all values of the dimensions."""
+    return _extreme(values, "max")
 
 
 def minimum(*values: int) -> int:
-    """The least of the values, where it is the same one for all values of the dimensions."""
-    return _extreme(values, "<=")
+    """The least of the values; an `Extreme` where it is not the same one for all values of the dimensions."""
+    return _extreme(values, "min")
 
 
-def _extreme(values: Sequence[int], operator: str) -> int:
+def _extreme(values: Sequence[int], kind: str) -> int:
     if Extent not in map(type, values):
-        return max(values) if operator == ">=" else min(values)
+        return max(values) if kind == "max" else min(values)
     best = values[0]
     for value in values[1:]:
-        first, second = (value, best) if operator == ">=" else (best, value)
+        first, second = (value, best) if kind == "max" else (best, value)
         if surely_at_most(first, second):
             continue
-        if not surely_at_most(second, first) and decided(first, "<=", second):
-            continue
-        best = value
+        if surely_at_most(second, first):
+            best = value
+        elif _oracle is None:
+            best = Extent((((Extreme(kind, best, value),), 1),))
+        elif not _oracle(first, "<=", second):
+            best = value
     return best
 
 
@@ -196,10 +208,10 @@ DIVIDES = "divides"
 
 
 def can_divide(divisor: int) -> bool:
-    """Whether a divisor is positive."""
+    """Whether a divisor is positive, but for the extent of an axis that may be empty."""
     if _oracle is not None and is_symbolic(divisor) and bounds(divisor)[0] <= 0 < bounds(divisor)[1]:
         return _oracle(divisor, DIVIDES, 0)
-    return divisor > 0
+    return may_vanish(divisor) or divisor > 0
 
 
 def may_vanish(extent: int) -> bool:

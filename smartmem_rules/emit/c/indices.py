@@ -8,7 +8,7 @@ from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT, Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import Compare, Condition, Logic
-from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.extents import divisor_text, is_symbolic
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import surely_at_most, surely_below
 
@@ -56,12 +56,12 @@ class Indices:
                 return self.name(atom)
             case Div(value=value, divisor=divisor):
                 if not surely_at_most(0, value.interval[0]):
-                    return f"smr_floordiv_i({self.index(value)}, {divisor})"
-                return f"({self.index(value)} / {divisor})"
+                    return f"smr_floordiv_i({self.index(value)}, {divisor_text(divisor)})"
+                return f"({self.index(value)} / {divisor_text(divisor)})"
             case Mod(value=value, divisor=divisor):
                 if not surely_at_most(0, value.interval[0]):
-                    return f"smr_mod_i({self.index(value)}, {divisor})"
-                return f"({self.index(value)} % {divisor})"
+                    return f"smr_mod_i({self.index(value)}, {divisor_text(divisor)})"
+                return f"({self.index(value)} % {divisor_text(divisor)})"
             case Lookup(table=table, position=position):
                 if any(map(is_symbolic, table)):
                     return self._choice(table, self.index(position))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,11 @@ class Launch:
         return replace(self, global_size=size)
 
 
+def _ready(launches: Sequence[Launch], values: Mapping[str, int]) -> list[Launch]:
+    """The launches for extents of the dimensions, without those that have nothing to do."""
+    return [launch for launch in (made.at(values) for made in launches) if all(launch.global_size)]
+
+
 class ExecutionContext:
     """Runs of a plan that follow one another; for one thread at a time.
 
@@ -119,6 +125,7 @@ class ExecutionContext:
         self._noted = noted_outputs(built.plan)
         self._copies: dict[str, Array] = {}
         self._values: dict[str, int] = {}
+        self._given: dict[str, int] = {}
         self._staging: dict[str, Array] = {}  # int64 and half outputs are converted into these on every run
         self._feeding: dict[str, Array] = {}
         self.set_extents({}, anew=True)
@@ -136,20 +143,53 @@ class ExecutionContext:
         """
         self.set_extents(values)
         self.upload(arrays)
-        self.enqueue(self.queue)
+        if self.plan.counted:
+            self._take(self._counting(values))
+        else:
+            self.enqueue(self.queue)
         self.complain()
         return self.download()
 
     def set_extents(self, values: dict[str, int], anew: bool = False) -> None:
         """Take the extents of the open dimensions, if there are any, for the runs that follow."""
-        if len(values) < len(self.plan.dimensions) or (values == self._values and not anew):
+        if len(values) < len(self.plan.dimensions) or (values == self._given and not anew):
             return  # the first inputs will tell
-        self._values = values
-        self.launches = [launch for launch in (made.at(values) for made in self._made) if all(launch.global_size)]
-        self._staging = self._host_arrays(self.plan.outputs, self._staging)
+        self._given = values
+        self._values = {**dict.fromkeys((one.dimension.name for one in self.plan.counted), 0), **values}
         # a device with memory of its own copies at full speed, and beside the host's work, from pinned memory only
         fed = [name for name in self.plan.inputs if name in self._shared or not self.device.host_memory]
         self._feeding = self._host_arrays(fed, self._feeding)
+        if not self.plan.counted:
+            self._take(values)
+
+    def _take(self, values: dict[str, int]) -> None:
+        """Take the extents of all dimensions."""
+        self._values = values
+        self.launches = _ready(self._made, values)
+        self._staging = self._host_arrays(self.plan.outputs, self._staging)
+
+    def _counting(self, values: dict[str, int]) -> dict[str, int]:
+        """Enqueue all launches, those that need an extent when it is counted; the extents of all dimensions.
+
+        Raises:
+            RunError: a kernel has counted more than there can be.
+        """
+        import pyopencl as cl
+
+        known, done = dict(values), 0
+        for end, ones in groupby(self.plan.counted, lambda one: one.launches):
+            self.enqueue(self.queue, _ready(self._made[done:end], known))
+            done = end
+            *before, last = [(one, np.empty((), self._host_dtype(one.tensor))) for one in ones]
+            for one, host in (*before, last):
+                wait = host is last[1]  # the queue is in order: the others have come by then
+                self._copying.append(cl.enqueue_copy(self.queue, host, self._memory[one.tensor], is_blocking=wait))
+            for one, host in (*before, last):
+                known[one.dimension.name] = int(host)
+                if not one.dimension.low <= host <= one.dimension.high:
+                    raise RunError(f"a kernel has counted {int(host)} elements for {one.dimension}")
+        self.enqueue(self.queue, _ready(self._made[done:], known))
+        return known
 
     def bind(self, memory: Mapping[str, Any]) -> None:
         """Give tensors that lie outside of the plan's own memory theirs, for the runs that follow.

@@ -8,6 +8,7 @@ from typing import Any
 from smartmem_rules.tensor.extents import (
     Dimension,
     Extent,
+    Extreme,
     Quotient,
     dimensions,
     is_symbolic,
@@ -15,6 +16,7 @@ from smartmem_rules.tensor.extents import (
     symbol,
     terms_of,
 )
+from smartmem_rules.tensor.ranges import maximum, minimum
 
 HIGHEST = 1 << 62
 """What stands for the greatest value of an unknown."""
@@ -28,10 +30,14 @@ def replaced(value: int, new: dict[Dimension, int]) -> int:
     for monomial, coefficient in terms_of(value).items():
         product: int = coefficient
         for factor in monomial:
-            if isinstance(factor, Quotient):
-                product = product * (replaced(factor.value, new) // replaced(factor.divisor, new))
-            else:
-                product = product * new.get(factor, Extent((((factor,), 1),)))
+            match factor:
+                case Quotient(value=left, divisor=right):
+                    product = product * (replaced(left, new) // replaced(right, new))
+                case Extreme(kind=kind, left=left, right=right):
+                    extreme = minimum if kind == "min" else maximum
+                    product = product * extreme(replaced(left, new), replaced(right, new))
+                case Dimension():
+                    product = product * new.get(factor, Extent((((factor,), 1),)))
         total = total + product
     return total
 

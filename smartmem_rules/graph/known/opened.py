@@ -1,0 +1,65 @@
+"""Tensors taken at the extents that their operators count while the model runs.
+
+Where a node has to know such an extent, it becomes an open dimension of the graph: the tensor, which has room for as
+many elements as there can be, is cut to it, and all that follows is computed for the extent as for that of an input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+
+from smartmem_rules.graph.model import OPENED, Counted, Node
+from smartmem_rules.records import dataclass
+from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, TensorType, compare, logic, select
+from smartmem_rules.tensor.extents import Dimension, symbol
+from smartmem_rules.tensor.index import constant, variable
+from smartmem_rules.tensor.ranges import largest
+
+
+@dataclass
+class Opened:
+    """What is known of such tensors so far.
+
+    Attributes:
+        names: of each tensor with room for all elements the tensor that is cut.
+        counted: the dimensions, with the scalar tensors that hold them.
+        alike: of a scalar tensor that counts what another one has counted, that one.
+    """
+
+    names: dict[str, str] = field(default_factory=dict)
+    counted: dict[str, Counted] = field(default_factory=dict)
+    alike: dict[str, str] = field(default_factory=dict)
+    _first: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    def cut(self, tensor: str, type_: TensorType, counts: Mapping[int, str], name: Callable[[str], str]) -> Node:
+        """The node that cuts a tensor to its extents, which become dimensions.
+
+        Args:
+            counts: by axis the scalar tensor that holds the extent.
+            name: makes a name that is not taken.
+        """
+        shape = list(type_.shape)
+        for axis, count in counts.items():
+            shape[axis] = symbol(self._dimension(count, largest(type_.shape[axis])))
+        variables = tuple(Var(f"i{axis}", extent) for axis, extent in enumerate(shape))
+        indices = tuple(map(variable, variables))
+        inside = tuple(compare("<", indices[axis], constant(type_.shape[axis])) for axis in counts)
+        read: Expr = Read(tensor, indices, type_.dtype)
+        body = select(logic("and", inside), read, Const(0, type_.dtype))
+        output = self.names[tensor] = name(f"{tensor}:{OPENED}")
+        equation = Equation(output, variables, body, TensorType(type_.dtype, tuple(shape)))
+        return Node(output, OPENED, (tensor,), {}, (output,), (), (equation,))
+
+    def counts_alike(self, node: Node, counts: Sequence[str]) -> None:
+        """Note what a node counts: nodes of one operator with equal operands and attributes count the same."""
+        key = node.operator, node.operands, repr(sorted(node.attributes.items()))
+        for place, count in enumerate(counts):
+            self.alike[count] = self._first.setdefault((*key, place), count)
+
+    def _dimension(self, count: str, high: int) -> Dimension:
+        count = self.alike.get(count, count)
+        if count not in self.counted:
+            self.counted[count] = Counted(Dimension(count, 0, high), count)
+        return self.counted[count].dimension
