@@ -125,7 +125,7 @@ def _imported(importing: Callable[[Opened | None], _Import], dims: Dims) -> Grap
     try:
         return first.run(dims)
     except UncoveredNodesError:
-        if not first.sizes:
+        if not first.sizes and not any(operator == "If" for _, operator in first.failures.nodes):
             raise
     return importing(Opened()).run(dims)
 
@@ -301,9 +301,8 @@ class _Import:
         if before:
             self._process(before, {output for one in before for output in one.output})
         operands = [operand or None for operand in node.input]
-        flow = ControlFlow(
-            Bodies(self.values, self.missing, self._process), self._sized, self.courses, self.guard.limits.steps
-        )
+        bodies = Bodies(self.values, self.missing, self._process)
+        flow = ControlFlow(bodies, self._sized, self.courses, self.guard.limits.steps, self.opened is not None)
         if self.lists.takes(node) and not (has_body(node) and node.op_type != "SequenceMap"):
             self.lists.unfold(node, self._process, flow.bodies.body)
             return
@@ -405,7 +404,7 @@ class _Import:
         self.guard.folded(instance)
         values = [None if o is None or o not in self.values else self.values[o] for o in operands]
         held = {operand_name(place): value for place, value in enumerate(values) if value is not None}
-        if not self.dimensions or not (is_open(instance.equations) or any(map(holds_extents, held.values()))):
+        if not (self.dimensions or self.opened) or not (is_open(instance.equations) or any(map(holds_extents, held.values()))):
             for output, value in zip(outputs, self.folding.outputs(instance, values), strict=False):
                 self.values[output] = value
             return True

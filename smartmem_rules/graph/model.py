@@ -86,6 +86,8 @@ class Graph:
     """Results of operators of constants that `keep` rules leave to the run."""
     known: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     """Small tensors of the model whose values were known at import, those that nodes took as attributes among them."""
+    part: int = 0
+    """Which part of a graph that was taken apart it is, from 0 on; the kernels of later ones are named after it."""
     dimensions: tuple[Dimension, ...] = ()
     """The dimensions for a range of which the graph stands, those of its inputs."""
     counted: tuple[Counted, ...] = ()

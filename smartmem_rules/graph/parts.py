@@ -60,15 +60,24 @@ def parts_of(graph: Graph) -> list[Part]:
 
 def _numbers(graph: Graph) -> dict[str, int]:
     """By node the number of its part: behind those whose results it reads and that count what it has to know."""
-    by_tensor: dict[str, int] = {}
     tensors = {one.dimension: one.tensor for one in graph.counted}
+    made = {name for node in graph.nodes for name in node.outputs}
+    by_tensor: dict[str, int] = {}
     numbers: dict[str, int] = {}
-    for node in graph.nodes:
-        known = [by_tensor.get(name, 0) for name in _operands(node)]
-        counts = [tensors[d] for d in dimensions_of(node.equations) if d in tensors]
-        number = max([0, *known, *(by_tensor[count] + 1 for count in counts)])
-        numbers[node.name] = number
-        by_tensor.update(dict.fromkeys(node.outputs, number))
+    pending = [
+        (node, [tensors[d] for d in dimensions_of(node.equations) if d in tensors]) for node in graph.nodes
+    ]
+    while pending:
+        left = []
+        for node, counts in pending:
+            read = [name for name in _operands(node) if name in made]
+            if not all(name in by_tensor for name in (*read, *counts)):
+                left.append((node, counts))  # tensors of extents stand before what counts these
+                continue
+            number = max([0, *(by_tensor[name] for name in read), *(by_tensor[name] + 1 for name in counts)])
+            numbers[node.name] = number
+            by_tensor.update(dict.fromkeys(node.outputs, number))
+        pending = left
     return numbers
 
 
@@ -106,6 +115,7 @@ def _part(
         sizes={},
         endings=None,
         counted=(),
+        part=number,
         dimensions=tuple(sorted(known, key=lambda d: d.name)),
         kept=frozenset(name for name in graph.kept if name in types),
     )

@@ -24,6 +24,7 @@ from onnx import helper, numpy_helper
 from smartmem_rules.graph.described import Ahead, Tensors, some
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.primitives import Array
 
 PACKED_BITS: Mapping[int, int] = {
@@ -254,6 +255,13 @@ class Values:
         """Take in a known tensor of open extents, whose type its array does not tell."""
         self._arrays[name] = array
         self.types[name] = type_
+
+    def put_extent(self, name: str, extent: int) -> None:
+        """Take in an extent, which may be open, as a scalar (int64)."""
+        array = np.asarray(extent, np.int64) if not is_symbolic(extent) else np.empty((), object)
+        if is_symbolic(extent):
+            array[()] = extent
+        self.put(name, array, TensorType("int64", ()))
 
     def few(self, most: int) -> list[str]:
         """The tensors of at most so many numbers, none of them an open extent."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.graph.parts import Part
 from smartmem_rules.plan.artefact import CountedExtent, Demands, Enqueue, Place, Plan, Slot
-from smartmem_rules.plan.kernel.model import PlanError, Stored
+from smartmem_rules.plan.kernel.model import PlanError, Stored, row_major
 
 
 def linked(graph: Graph, parts: Sequence[tuple[Part, Plan]]) -> Plan:
@@ -53,12 +53,20 @@ def _add(tensors: dict[str, Stored], plan: Plan) -> None:
         before = tensors.setdefault(name, stored)
         if before is stored:
             continue
-        if (before.type, before.layout, before.storage) != (stored.type, stored.layout, stored.storage):
+        if before.storage != stored.storage or not _lies_alike(before, stored):
             raise PlanError(f"two parts of the plan store {name!r} differently, as {before} and as {stored}")
         if before.role == "input" and stored.role != "input":
             raise PlanError(f"a part of the plan writes {name!r} behind one that reads it")
         if before.role == "intermediate" or stored.role == "intermediate":
             raise PlanError(f"two parts of the plan have a tensor {name!r} of their own")
+
+
+def _lies_alike(before: Stored, stored: Stored) -> bool:
+    """Whether two parts find the same elements in the same places: an output may be made in another shape."""
+    if before.type == stored.type:
+        return before.layout == stored.layout
+    plain = all(one.layout == row_major(len(one.type.shape)) for one in (before, stored))
+    return plain and stored.type.shape in (before.type.shape, before.shown)
 
 
 def _with_role(stored: Stored, graph: Graph) -> Stored:

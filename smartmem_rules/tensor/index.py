@@ -17,7 +17,7 @@ from smartmem_rules.tensor.division import gcd, split_multiple
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.printer import with_sign
-from smartmem_rules.tensor.ranges import bounds, can_divide, largest, several, smallest, surely_at_most, surely_below
+from smartmem_rules.tensor.ranges import bounds, can_divide, cannot_divide, largest, several, smallest, surely_at_most, surely_below
 
 
 @unguarded(frozen=True)
@@ -210,7 +210,7 @@ def _congruent_quotient(rest: Mod, coefficient: int, terms: Mapping[Atom, int]) 
 @lru_cache(maxsize=1 << 17)
 def div(index: Index, divisor: int) -> Index:
     """floor(index / divisor) for divisor > 0."""
-    if divisor <= 0:
+    if cannot_divide(divisor):
         raise ValueError(f"division of an index by {divisor}")
     if divisor == 1:
         return index
@@ -277,7 +277,7 @@ def _common_factors(index: Index, divisor: int) -> set[int]:
 @lru_cache(maxsize=1 << 17)
 def mod(index: Index, divisor: int) -> Index:
     """index mod divisor for divisor > 0; the result is never negative."""
-    if divisor <= 0:
+    if cannot_divide(divisor):
         raise ValueError(f"index modulo {divisor}")
     if divisor == 1:
         return Index(0)

@@ -211,7 +211,17 @@ def can_divide(divisor: int) -> bool:
     """Whether a divisor is positive, but for the extent of an axis that may be empty."""
     if _oracle is not None and is_symbolic(divisor) and bounds(divisor)[0] <= 0 < bounds(divisor)[1]:
         return _oracle(divisor, DIVIDES, 0)
-    return may_vanish(divisor) or divisor > 0
+    return _may_be_empty(divisor) or divisor > 0
+
+
+def cannot_divide(divisor: int) -> bool:
+    """Whether a divisor is 0 or less, and not only because an axis of this extent may be empty."""
+    return not _may_be_empty(divisor) and divisor <= 0
+
+
+def _may_be_empty(extent: int) -> bool:
+    """Whether nothing depends on a division by the extent where it is 0: there is no element then."""
+    return _oracle is None and may_vanish(extent)
 
 
 def may_vanish(extent: int) -> bool:

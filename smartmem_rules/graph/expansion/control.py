@@ -18,6 +18,7 @@ from smartmem_rules.graph.expansion.forms import (
     scan_body,
     scanned_inputs,
 )
+from smartmem_rules.graph.expansion.randomness import DOMAIN
 from smartmem_rules.graph.expansion.scans import Scans
 from smartmem_rules.graph.matching import NeedsConstant
 from smartmem_rules.records import dataclass
@@ -60,12 +61,14 @@ class ControlFlow:
         sized: notes that an axis of a tensor has as many elements as a scalar tensor says.
         courses: what is known of the loops so far.
         most_steps: for how many a loop is unrolled whose end depends on data.
+        opens: whether extents that depend on data become dimensions of the graph.
     """
 
     bodies: Bodies
     sized: Callable[[str, int, str], None]
     courses: Courses
     most_steps: int
+    opens: bool = False
 
     def unfold(self, node: onnx.NodeProto, name: str) -> None:
         """Import what the node does.
@@ -111,11 +114,28 @@ class ControlFlow:
                 raise NeedsConstant(
                     f"it chooses among sequences or optional values and {node.input[0]!r} is computed", {node.input[0]}
                 )
-            if self.bodies.shape(then) != self.bodies.shape(otherwise):
+            shapes = [self.bodies.shape(then), self.bodies.shape(otherwise)]
+            if self.opens and shapes[0] != shapes[1] and len(shapes[0]) == len(shapes[1]):
+                self._apart(condition, then, otherwise, output)
+                continue
+            if shapes[0] != shapes[1]:
                 raise NeedsConstant(
                     f"its branches give different shapes and {node.input[0]!r} is computed", {node.input[0]}
                 )
             self.bodies.one("Where", [condition, then, otherwise], output)
+
+    def _apart(self, condition: str, then: str, otherwise: str, output: str) -> None:
+        """One of two tensors of different extents: with room for either, cut to those of the chosen one."""
+        node = helper.make_node("Chosen", [condition, then, otherwise], [output], f"{output}/Chosen", domain=DOMAIN)
+        self.bodies.process([node], {output})
+        pairs = zip(self.bodies.shape(then), self.bodies.shape(otherwise), strict=True)
+        for axis, pair in enumerate(pairs):
+            if pair[0] != pair[1]:
+                names = [f"{output}/{axis}/then", f"{output}/{axis}/else"]
+                for name, extent in zip(names, pair, strict=True):
+                    self.bodies.values.put_extent(name, extent)
+                self.bodies.one("Where", [condition, *names], f"{output}/{axis}")
+                self.sized(output, axis, f"{output}/{axis}")
 
     def _loop(self, node: onnx.NodeProto, name: str, body: onnx.GraphProto) -> None:
         course = self._entered(name, *[*node.input, "", ""][:2])

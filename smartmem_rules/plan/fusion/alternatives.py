@@ -151,7 +151,7 @@ def gather(
     made = dict(enumerate(kernels))
     for number in sorted({n for region in regions for one in region for n in one} - {*made}):
         candidate = found[number]
-        name = f"k{number}_{candidate.group.form}"
+        name = f"{program.prefix}{number}_{candidate.group.form}"
         made[number] = lower_group(program, candidate.fused, candidate.group, name)
     possible = {n for n, kernel in made.items() if n < len(kernels) or admitted(kernel)}
     left = [Region(tuple(one for one in region if possible.issuperset(one))) for region in regions]

@@ -14,7 +14,7 @@ from smartmem_rules.plan.kernel.model import Kernel, Layout, Store, Stored
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_reads, walk
 from smartmem_rules.tensor.index import Index, add, mod, variable
-from smartmem_rules.tensor.ranges import several
+from smartmem_rules.tensor.ranges import largest, several
 
 TURNS = 2
 """Steps for which there is room of what the next step reads."""
@@ -79,7 +79,7 @@ def _turning(scan: Kernel, own: Collection[str], tensors: Mapping[str, Stored]) 
         reads = [node for node in nodes if isinstance(node, Read) and node.tensor == name]
         if (
             name in own
-            and stored.type.shape[0] > TURNS
+            and largest(stored.type.shape[0]) > TURNS
             and not any(name in index.gathered for node in nodes for index in own_indices(node))
             and all(_at_step(store.indices, step, (0,)) for store in scan.stores if store.tensor == name)
             and all(_at_step(read.indices, step, (0, -1)) for read in reads)

@@ -101,6 +101,8 @@ class Program:
     """The shape in which the model gives an output, where it is computed in another one of the same element order."""
     tables: dict[str, StoredTable] = field(default_factory=dict)
     """The index tables that lie in memory (`fusion.tables`), by the constants that hold them."""
+    prefix: str = "k"
+    """What the names of kernels begin with."""
     inner: frozenset[str] = frozenset()
     """Tensors that operators compute on the way; not those that an output only shows in another shape or order."""
 
@@ -164,6 +166,7 @@ def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -
         names=names,
         packable=packable,
         inner=frozenset(inner),
+        prefix=f"part{graph.part}_k" if graph.part else "k",
     )
     return _with_outputs_in_place(program) if through_views else program
 
