@@ -88,6 +88,13 @@ class Extreme:
     left: int
     right: int
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.kind, self.left, self.right))
+
+    def __hash__(self) -> int:
+        return self._hash
+
     def __str__(self) -> str:
         return f"{self.kind}({self.left}, {self.right})"
 

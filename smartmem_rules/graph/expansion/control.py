@@ -25,6 +25,7 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.extents import shape_text
 from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
 
 
 @dataclass
@@ -192,7 +193,11 @@ class ControlFlow:
         """The course of a loop before its first step."""
         known = self.bodies.values
         course = _Course(decided=condition)
-        if limit in known:
+        if known.is_open(limit):
+            course.most = largest(known[limit].reshape(-1)[0])
+            course.decided = condition or limit
+            course.limit = self.bodies.scalar(limit, f"{name}/limit")
+        elif limit in known:
             course.most = max(0, self.bodies.only(limit))
         elif limit and not self.courses.is_of_data(limit):
             raise NeedsConstant(f"its number of steps depends on {limit!r}, which is computed", {limit})
