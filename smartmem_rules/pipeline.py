@@ -140,9 +140,7 @@ def _plan_of_parts(
             f"({counts}); leave it out"
         )
     parts = parts_of(graph)
-    plans = [
-        _planned(replace(imported, graph=part.graph), request, clock, refusals, None, watch) for part in parts
-    ]
+    plans = [_planned(replace(imported, graph=part.graph), request, clock, refusals, None, watch) for part in parts]
     return linked(graph, list(zip(parts, plans, strict=True)))
 
 

@@ -92,7 +92,7 @@ def kept_or_planned(
     plan, target = planned(graph, clock, rules=rules, disable=disable, watch=watch, **options)
     seconds = time.perf_counter() - before
     _LOG.info("the plan of %s for %s has %d kernels (%.1f s)", plan.model, target.name, len(plan.launches), seconds)
-    if key is not None and seconds >= LEAST_SECONDS and not plan.counted:
+    if key is not None and seconds >= LEAST_SECONDS:
         return Found(
             plan=plan, device=target.device, target=target, keep=partial(store.write, key, plan, target.device)
         )

@@ -404,7 +404,9 @@ class _Import:
         self.guard.folded(instance)
         values = [None if o is None or o not in self.values else self.values[o] for o in operands]
         held = {operand_name(place): value for place, value in enumerate(values) if value is not None}
-        if not (self.dimensions or self.opened) or not (is_open(instance.equations) or any(map(holds_extents, held.values()))):
+        if not (self.dimensions or self.opened) or not (
+            is_open(instance.equations) or any(map(holds_extents, held.values()))
+        ):
             for output, value in zip(outputs, self.folding.outputs(instance, values), strict=False):
                 self.values[output] = value
             return True

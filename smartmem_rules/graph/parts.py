@@ -64,9 +64,7 @@ def _numbers(graph: Graph) -> dict[str, int]:
     made = {name for node in graph.nodes for name in node.outputs}
     by_tensor: dict[str, int] = {}
     numbers: dict[str, int] = {}
-    pending = [
-        (node, [tensors[d] for d in dimensions_of(node.equations) if d in tensors]) for node in graph.nodes
-    ]
+    pending = [(node, [tensors[d] for d in dimensions_of(node.equations) if d in tensors]) for node in graph.nodes]
     while pending:
         left = []
         for node, counts in pending:

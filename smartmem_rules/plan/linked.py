@@ -86,5 +86,3 @@ def _demands(all_: Sequence[Demands]) -> Demands:
         arrays=max(one.arrays for one in all_),
         arrays_capability=max(one.arrays_capability for one in all_),
     )
-
-

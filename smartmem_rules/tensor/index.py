@@ -17,7 +17,16 @@ from smartmem_rules.tensor.division import gcd, split_multiple
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.printer import with_sign
-from smartmem_rules.tensor.ranges import bounds, can_divide, cannot_divide, largest, several, smallest, surely_at_most, surely_below
+from smartmem_rules.tensor.ranges import (
+    bounds,
+    can_divide,
+    cannot_divide,
+    largest,
+    several,
+    smallest,
+    surely_at_most,
+    surely_below,
+)
 
 
 @unguarded(frozen=True)

@@ -101,7 +101,7 @@ def damage_tensor(path: Path) -> None:
         (damage_bit, "damaged.*checksum"),
         (damage_text, "damaged"),
         (damage_old, "older version"),
-        (damage_version, "version 99, this program reads version 8"),
+        (damage_version, "version 99, this program reads version 9"),
         (damage_tensor, "there is no tensor 3"),
     ],
 )

@@ -9,7 +9,14 @@ static bool factor_holds(const smartmem_format_Plan *plan, const smartmem_format
         return factor->dimension < plan->dimensions_count;
     bool backwards = (factor->dividend >= 0 || (uint64_t)~factor->dividend < formula) &&
                      (factor->divisor >= 0 || (uint64_t)~factor->divisor < formula);
-    return backwards && factor->divisor != 0;
+    switch (factor->pair) {
+    case smartmem_format_Pair_QUOTIENT:
+        return backwards && factor->divisor != 0;
+    case smartmem_format_Pair_LEAST:
+    case smartmem_format_Pair_GREATEST:
+        return backwards;
+    }
+    return false;
 }
 
 smartmem_status extents_check(const smartmem_format_Plan *plan) {
@@ -17,6 +24,11 @@ smartmem_status extents_check(const smartmem_format_Plan *plan) {
         const smartmem_format_Dimension *one = plan->dimensions + i;
         if (one->low > one->high || one->high > INT32_MAX)
             return fail(SMARTMEM_BAD_PLAN, "the dimension %s has no range", text_of(one->name));
+        if (one->has_counted)
+            return fail(SMARTMEM_UNSUITABLE,
+                        "the plan's launches count the extent %s while they run, which this library cannot follow; "
+                        "run it from Python",
+                        text_of(one->name));
     }
     for (size_t i = 0; i < plan->formulas_count; ++i)
         for (size_t t = 0; t < plan->formulas[i].terms_count; ++t) {
@@ -38,12 +50,29 @@ int32_t extent_dimension(const smartmem_format_Plan *plan, int64_t extent) {
     return (int32_t)formula->terms[0].factors[0].dimension;
 }
 
+/* Where a divisor is 0, an axis is empty and nothing depends on the quotient. */
 static bool quotient(int64_t dividend, int64_t divisor, int64_t *result) {
-    if (divisor <= 0)
+    if (divisor < 0)
         return false;
+    divisor = divisor ? divisor : 1;
     int64_t whole = dividend / divisor;
     *result = whole - (dividend % divisor < 0);
     return true;
+}
+
+static bool value_of(const smartmem_format_Factor *factor, const int64_t *formulas, int64_t *result) {
+    int64_t left = extent_at(factor->dividend, formulas), right = extent_at(factor->divisor, formulas);
+    switch (factor->pair) {
+    case smartmem_format_Pair_QUOTIENT:
+        return quotient(left, right, result);
+    case smartmem_format_Pair_LEAST:
+        *result = left < right ? left : right;
+        return true;
+    case smartmem_format_Pair_GREATEST:
+        *result = left < right ? right : left;
+        return true;
+    }
+    return false;
 }
 
 static bool evaluate(const smartmem_format_Formula *formula, const int64_t *dimensions, const int64_t *formulas,
@@ -56,7 +85,7 @@ static bool evaluate(const smartmem_format_Formula *formula, const int64_t *dime
             const smartmem_format_Factor *factor = term->factors + f;
             if (factor->has_dimension)
                 value = dimensions[factor->dimension];
-            else if (!quotient(extent_at(factor->dividend, formulas), extent_at(factor->divisor, formulas), &value))
+            else if (!value_of(factor, formulas, &value))
                 return false;
             if (__builtin_mul_overflow(product, value, &product))
                 return false;

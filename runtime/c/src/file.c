@@ -15,7 +15,7 @@
 #endif
 
 enum {
-    VERSION = 8,
+    VERSION = 9,
     HEADER_BYTES = 128,
     VERSION_AT = 8,
     HEADER_BYTES_AT = 12,

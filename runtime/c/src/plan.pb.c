@@ -18,6 +18,9 @@ PB_BIND(smartmem_format_Provenance, smartmem_format_Provenance, AUTO)
 PB_BIND(smartmem_format_Dimension, smartmem_format_Dimension, AUTO)
 
 
+PB_BIND(smartmem_format_Counted, smartmem_format_Counted, AUTO)
+
+
 PB_BIND(smartmem_format_Formula, smartmem_format_Formula, AUTO)
 
 
@@ -88,6 +91,8 @@ PB_BIND(smartmem_format_Loop, smartmem_format_Loop, AUTO)
 
 
 PB_BIND(smartmem_format_Workaround, smartmem_format_Workaround, AUTO)
+
+
 
 
 

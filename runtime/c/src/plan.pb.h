@@ -10,6 +10,12 @@
 #endif
 
 /* Enum definitions */
+typedef enum _smartmem_format_Pair {
+    smartmem_format_Pair_QUOTIENT = 0, /* the floor of dividend / divisor; a divisor of 0 counts as 1 */
+    smartmem_format_Pair_LEAST = 1, /* the smaller one */
+    smartmem_format_Pair_GREATEST = 2 /* the greater one */
+} smartmem_format_Pair;
+
 typedef enum _smartmem_format_Element {
     smartmem_format_Element_ELEMENT_NONE = 0,
     smartmem_format_Element_FLOAT16 = 1,
@@ -84,11 +90,19 @@ typedef struct _smartmem_format_Provenance {
     pb_bytes_array_t *rules; /* SHA-256 of the rule files, one after the other in the order of their names */
 } smartmem_format_Provenance;
 
-/* An open dimension: its extent is that of the inputs of a run. */
+/* Where a run finds an extent that it counts: an intermediate or an output, a buffer of one int64, behind some launches. */
+typedef struct _smartmem_format_Counted {
+    uint32_t tensor;
+    uint32_t launches; /* of the plan, which run before it is read */
+} smartmem_format_Counted;
+
+/* An open dimension: its extent is that of the inputs of a run, or one that the run counts. */
 typedef struct _smartmem_format_Dimension {
     char *name;
     uint32_t low;
     uint32_t high;
+    bool has_counted;
+    smartmem_format_Counted counted;
 } smartmem_format_Dimension;
 
 /* The sum of its terms, for extents of the dimensions. */
@@ -104,12 +118,13 @@ typedef struct _smartmem_format_Term {
     struct _smartmem_format_Factor *factors;
 } smartmem_format_Term;
 
-/* A dimension, or the floor of the quotient of two extents; formulas in them stand before this one in the list. */
+/* A dimension, or what two extents give; formulas in them stand before this one in the list. */
 typedef struct _smartmem_format_Factor {
     bool has_dimension;
     uint32_t dimension;
     int64_t dividend;
     int64_t divisor;
+    smartmem_format_Pair pair;
 } smartmem_format_Factor;
 
 typedef struct _smartmem_format_Shape {
@@ -345,6 +360,10 @@ extern "C" {
 #endif
 
 /* Helper constants for enums */
+#define _smartmem_format_Pair_MIN smartmem_format_Pair_QUOTIENT
+#define _smartmem_format_Pair_MAX smartmem_format_Pair_GREATEST
+#define _smartmem_format_Pair_ARRAYSIZE ((smartmem_format_Pair)(smartmem_format_Pair_GREATEST+1))
+
 #define _smartmem_format_Element_MIN smartmem_format_Element_ELEMENT_NONE
 #define _smartmem_format_Element_MAX smartmem_format_Element_FLOAT4_E2M1FN
 #define _smartmem_format_Element_ARRAYSIZE ((smartmem_format_Element)(smartmem_format_Element_FLOAT4_E2M1FN+1))
@@ -367,6 +386,8 @@ extern "C" {
 
 
 
+
+#define smartmem_format_Factor_pair_ENUMTYPE smartmem_format_Pair
 
 #define smartmem_format_Tensor_role_ENUMTYPE smartmem_format_Role
 #define smartmem_format_Tensor_element_ENUMTYPE smartmem_format_Element
@@ -403,10 +424,11 @@ extern "C" {
 #define smartmem_format_Plan_init_default        {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_default, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_default, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Demands_init_default, false, smartmem_format_Endings_init_default}
 #define smartmem_format_Demands_init_default     {0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, NULL}
 #define smartmem_format_Provenance_init_default  {NULL, NULL, NULL}
-#define smartmem_format_Dimension_init_default   {NULL, 0, 0}
+#define smartmem_format_Dimension_init_default   {NULL, 0, 0, false, smartmem_format_Counted_init_default}
+#define smartmem_format_Counted_init_default     {0, 0}
 #define smartmem_format_Formula_init_default     {0, NULL}
 #define smartmem_format_Term_init_default        {0, 0, NULL}
-#define smartmem_format_Factor_init_default      {false, 0, 0, 0}
+#define smartmem_format_Factor_init_default      {false, 0, 0, 0, _smartmem_format_Pair_MIN}
 #define smartmem_format_Tensor_init_default      {NULL, _smartmem_format_Role_MIN, _smartmem_format_Element_MIN, 0, NULL, _smartmem_format_Element_MIN, false, smartmem_format_Layout_init_default, 0, 0, 0, false, smartmem_format_Shape_init_default, false, smartmem_format_Packed_init_default, false, smartmem_format_Place_init_default}
 #define smartmem_format_Shape_init_default       {0, NULL}
 #define smartmem_format_Layout_init_default      {_smartmem_format_Memory_MIN, 0, NULL, 0, 0}
@@ -431,10 +453,11 @@ extern "C" {
 #define smartmem_format_Plan_init_zero           {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_zero, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_zero, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Demands_init_zero, false, smartmem_format_Endings_init_zero}
 #define smartmem_format_Demands_init_zero        {0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, NULL}
 #define smartmem_format_Provenance_init_zero     {NULL, NULL, NULL}
-#define smartmem_format_Dimension_init_zero      {NULL, 0, 0}
+#define smartmem_format_Dimension_init_zero      {NULL, 0, 0, false, smartmem_format_Counted_init_zero}
+#define smartmem_format_Counted_init_zero        {0, 0}
 #define smartmem_format_Formula_init_zero        {0, NULL}
 #define smartmem_format_Term_init_zero           {0, 0, NULL}
-#define smartmem_format_Factor_init_zero         {false, 0, 0, 0}
+#define smartmem_format_Factor_init_zero         {false, 0, 0, 0, _smartmem_format_Pair_MIN}
 #define smartmem_format_Tensor_init_zero         {NULL, _smartmem_format_Role_MIN, _smartmem_format_Element_MIN, 0, NULL, _smartmem_format_Element_MIN, false, smartmem_format_Layout_init_zero, 0, 0, 0, false, smartmem_format_Shape_init_zero, false, smartmem_format_Packed_init_zero, false, smartmem_format_Place_init_zero}
 #define smartmem_format_Shape_init_zero          {0, NULL}
 #define smartmem_format_Layout_init_zero         {_smartmem_format_Memory_MIN, 0, NULL, 0, 0}
@@ -467,15 +490,19 @@ extern "C" {
 #define smartmem_format_Provenance_version_tag   1
 #define smartmem_format_Provenance_model_tag     2
 #define smartmem_format_Provenance_rules_tag     3
+#define smartmem_format_Counted_tensor_tag       1
+#define smartmem_format_Counted_launches_tag     2
 #define smartmem_format_Dimension_name_tag       1
 #define smartmem_format_Dimension_low_tag        2
 #define smartmem_format_Dimension_high_tag       3
+#define smartmem_format_Dimension_counted_tag    4
 #define smartmem_format_Formula_terms_tag        1
 #define smartmem_format_Term_coefficient_tag     1
 #define smartmem_format_Term_factors_tag         2
 #define smartmem_format_Factor_dimension_tag     1
 #define smartmem_format_Factor_dividend_tag      2
 #define smartmem_format_Factor_divisor_tag       3
+#define smartmem_format_Factor_pair_tag          4
 #define smartmem_format_Shape_extents_tag        1
 #define smartmem_format_Layout_memory_tag        1
 #define smartmem_format_Layout_order_tag         2
@@ -639,9 +666,17 @@ X(a, POINTER,  SINGULAR, BYTES,    rules,             3)
 #define smartmem_format_Dimension_FIELDLIST(X, a) \
 X(a, POINTER,  SINGULAR, STRING,   name,              1) \
 X(a, STATIC,   SINGULAR, UINT32,   low,               2) \
-X(a, STATIC,   SINGULAR, UINT32,   high,              3)
+X(a, STATIC,   SINGULAR, UINT32,   high,              3) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  counted,           4)
 #define smartmem_format_Dimension_CALLBACK NULL
 #define smartmem_format_Dimension_DEFAULT NULL
+#define smartmem_format_Dimension_counted_MSGTYPE smartmem_format_Counted
+
+#define smartmem_format_Counted_FIELDLIST(X, a) \
+X(a, STATIC,   SINGULAR, UINT32,   tensor,            1) \
+X(a, STATIC,   SINGULAR, UINT32,   launches,          2)
+#define smartmem_format_Counted_CALLBACK NULL
+#define smartmem_format_Counted_DEFAULT NULL
 
 #define smartmem_format_Formula_FIELDLIST(X, a) \
 X(a, POINTER,  REPEATED, MESSAGE,  terms,             1)
@@ -659,7 +694,8 @@ X(a, POINTER,  REPEATED, MESSAGE,  factors,           2)
 #define smartmem_format_Factor_FIELDLIST(X, a) \
 X(a, STATIC,   OPTIONAL, UINT32,   dimension,         1) \
 X(a, STATIC,   SINGULAR, SINT64,   dividend,          2) \
-X(a, STATIC,   SINGULAR, SINT64,   divisor,           3)
+X(a, STATIC,   SINGULAR, SINT64,   divisor,           3) \
+X(a, STATIC,   SINGULAR, UENUM,    pair,              4)
 #define smartmem_format_Factor_CALLBACK NULL
 #define smartmem_format_Factor_DEFAULT NULL
 
@@ -846,6 +882,7 @@ extern const pb_msgdesc_t smartmem_format_Plan_msg;
 extern const pb_msgdesc_t smartmem_format_Demands_msg;
 extern const pb_msgdesc_t smartmem_format_Provenance_msg;
 extern const pb_msgdesc_t smartmem_format_Dimension_msg;
+extern const pb_msgdesc_t smartmem_format_Counted_msg;
 extern const pb_msgdesc_t smartmem_format_Formula_msg;
 extern const pb_msgdesc_t smartmem_format_Term_msg;
 extern const pb_msgdesc_t smartmem_format_Factor_msg;
@@ -876,6 +913,7 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 #define smartmem_format_Demands_fields &smartmem_format_Demands_msg
 #define smartmem_format_Provenance_fields &smartmem_format_Provenance_msg
 #define smartmem_format_Dimension_fields &smartmem_format_Dimension_msg
+#define smartmem_format_Counted_fields &smartmem_format_Counted_msg
 #define smartmem_format_Formula_fields &smartmem_format_Formula_msg
 #define smartmem_format_Term_fields &smartmem_format_Term_msg
 #define smartmem_format_Factor_fields &smartmem_format_Factor_msg
@@ -925,7 +963,8 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 #define smartmem_format_Answer_size              89
 #define smartmem_format_Argument_size            8
 #define smartmem_format_Count_size               18
-#define smartmem_format_Factor_size              28
+#define smartmem_format_Counted_size             12
+#define smartmem_format_Factor_size              30
 #define smartmem_format_Filling_size             82
 #define smartmem_format_Place_size               17
 #define smartmem_format_Rows_size                72

@@ -35,7 +35,9 @@ from smartmem_rules.tensor.substitution import substitute
 
 def lower(program: Program, fused: FusionResult) -> list[Kernel]:
     """One kernel for each group, in the order of execution."""
-    return [lower_group(program, fused, group, f"{program.prefix}{n}_{group.form}") for n, group in enumerate(fused.groups)]
+    return [
+        lower_group(program, fused, group, f"{program.prefix}{n}_{group.form}") for n, group in enumerate(fused.groups)
+    ]
 
 
 def lower_group(program: Program, fused: FusionResult, group: Group, name: str) -> Kernel:

@@ -15,7 +15,7 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.mapped_pages import forget_pages
 
 MAGIC = b"\x89SMP\r\n\x1a\n"
-VERSION = 8
+VERSION = 9
 HEADER_BYTES = 128
 PAGE = 4096
 _FIELDS = struct.Struct("<8sIIQQQ32sI20x")

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from smartmem_rules.runtime.format import plan_pb2 as pb
 from smartmem_rules.runtime.format.container import DamageError
-from smartmem_rules.tensor.extents import Dimension, Extent, Monomial, Quotient, is_symbolic
+from smartmem_rules.tensor.extents import Dimension, Extent, Extreme, Factor, Monomial, Quotient, is_symbolic
+
+
+_PAIRS = {"min": pb.LEAST, "max": pb.GREATEST}
 
 
 class FormulaWriter:
@@ -42,10 +45,15 @@ class FormulaWriter:
             ]
         )
 
-    def _factor(self, factor: Dimension | Quotient) -> pb.Factor:
-        if isinstance(factor, Dimension):
-            return pb.Factor(dimension=self._numbers[factor.name])
-        return pb.Factor(dividend=self.extent(factor.value), divisor=self.extent(factor.divisor))
+    def _factor(self, factor: Factor) -> pb.Factor:
+        match factor:
+            case Dimension(name=name):
+                return pb.Factor(dimension=self._numbers[name])
+            case Quotient(value=value, divisor=divisor):
+                return pb.Factor(dividend=self.extent(value), divisor=self.extent(divisor))
+            case Extreme(kind=kind, left=left, right=right):
+                pair = _PAIRS[kind]
+                return pb.Factor(dividend=self.extent(left), divisor=self.extent(right), pair=pair)
 
 
 class FormulaReader:
@@ -82,11 +90,17 @@ class FormulaReader:
             return int(terms[0][1])
         return Extent(terms)
 
-    def _factor(self, factor: pb.Factor) -> Dimension | Quotient:
+    def _factor(self, factor: pb.Factor) -> Factor:
         if not factor.HasField("dimension"):
+            left, right = self.extent(factor.dividend), self.extent(factor.divisor)
+            if factor.pair != pb.QUOTIENT:
+                kinds = [kind for kind, pair in _PAIRS.items() if pair == factor.pair]
+                if not kinds:
+                    raise DamageError(f"a formula has factors of the unknown kind {factor.pair}")
+                return Extreme(kinds[0], left, right)
             if factor.divisor == 0:
                 raise DamageError("a formula divides by zero")
-            return Quotient(self.extent(factor.dividend), self.extent(factor.divisor))
+            return Quotient(left, right)
         if factor.dimension >= len(self._dimensions):
             raise DamageError(f"there is no dimension {factor.dimension}")
         return self._dimensions[factor.dimension]

@@ -6,6 +6,12 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Pair(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    QUOTIENT: _ClassVar[Pair]
+    LEAST: _ClassVar[Pair]
+    GREATEST: _ClassVar[Pair]
+
 class Element(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     ELEMENT_NONE: _ClassVar[Element]
@@ -55,6 +61,9 @@ class FillingKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SIGNS: _ClassVar[FillingKind]
     OWN: _ClassVar[FillingKind]
     UNSET: _ClassVar[FillingKind]
+QUOTIENT: Pair
+LEAST: Pair
+GREATEST: Pair
 ELEMENT_NONE: Element
 FLOAT16: Element
 FLOAT32: Element
@@ -169,14 +178,24 @@ class Provenance(_message.Message):
     def __init__(self, version: _Optional[str] = ..., model: _Optional[bytes] = ..., rules: _Optional[bytes] = ...) -> None: ...
 
 class Dimension(_message.Message):
-    __slots__ = ("name", "low", "high")
+    __slots__ = ("name", "low", "high", "counted")
     NAME_FIELD_NUMBER: _ClassVar[int]
     LOW_FIELD_NUMBER: _ClassVar[int]
     HIGH_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_FIELD_NUMBER: _ClassVar[int]
     name: str
     low: int
     high: int
-    def __init__(self, name: _Optional[str] = ..., low: _Optional[int] = ..., high: _Optional[int] = ...) -> None: ...
+    counted: Counted
+    def __init__(self, name: _Optional[str] = ..., low: _Optional[int] = ..., high: _Optional[int] = ..., counted: _Optional[_Union[Counted, _Mapping]] = ...) -> None: ...
+
+class Counted(_message.Message):
+    __slots__ = ("tensor", "launches")
+    TENSOR_FIELD_NUMBER: _ClassVar[int]
+    LAUNCHES_FIELD_NUMBER: _ClassVar[int]
+    tensor: int
+    launches: int
+    def __init__(self, tensor: _Optional[int] = ..., launches: _Optional[int] = ...) -> None: ...
 
 class Formula(_message.Message):
     __slots__ = ("terms",)
@@ -193,14 +212,16 @@ class Term(_message.Message):
     def __init__(self, coefficient: _Optional[int] = ..., factors: _Optional[_Iterable[_Union[Factor, _Mapping]]] = ...) -> None: ...
 
 class Factor(_message.Message):
-    __slots__ = ("dimension", "dividend", "divisor")
+    __slots__ = ("dimension", "dividend", "divisor", "pair")
     DIMENSION_FIELD_NUMBER: _ClassVar[int]
     DIVIDEND_FIELD_NUMBER: _ClassVar[int]
     DIVISOR_FIELD_NUMBER: _ClassVar[int]
+    PAIR_FIELD_NUMBER: _ClassVar[int]
     dimension: int
     dividend: int
     divisor: int
-    def __init__(self, dimension: _Optional[int] = ..., dividend: _Optional[int] = ..., divisor: _Optional[int] = ...) -> None: ...
+    pair: Pair
+    def __init__(self, dimension: _Optional[int] = ..., dividend: _Optional[int] = ..., divisor: _Optional[int] = ..., pair: _Optional[_Union[Pair, str]] = ...) -> None: ...
 
 class Tensor(_message.Message):
     __slots__ = ("name", "role", "element", "shape", "storage", "layout", "bytes", "width", "height", "shown", "packed", "place")

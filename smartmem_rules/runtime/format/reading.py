@@ -11,7 +11,18 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from smartmem_rules.graph.endings import Endings, UnrolledLoop
-from smartmem_rules.plan.artefact import Argument, Demands, Enqueue, Place, Plan, Provenance, Slot, Source, Waiting
+from smartmem_rules.plan.artefact import (
+    Argument,
+    CountedExtent,
+    Demands,
+    Enqueue,
+    Place,
+    Plan,
+    Provenance,
+    Slot,
+    Source,
+    Waiting,
+)
 from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
 from smartmem_rules.plan.kernel.storage import SLACK, stored_bytes
@@ -79,6 +90,9 @@ class _Reader:
         self._dimensions = [Dimension(one.name, one.low, one.high) for one in index.dimensions]
         if any(one.low > one.high for one in self._dimensions):
             raise DamageError("a dimension has no range")
+        self._given = sum(not one.HasField("counted") for one in index.dimensions)
+        if any(not one.HasField("counted") for one in index.dimensions[self._given :]):
+            raise DamageError("dimensions of inputs stand behind those that a run counts")
         self._extents = FormulaReader(index.formulas, self._dimensions)
         self._names = [tensor.name for tensor in index.tensors]
         if len(set(self._names)) < len(self._names):
@@ -103,7 +117,8 @@ class _Reader:
             placement={one.name: self._place(one.place) for one in index.tensors if one.HasField("place")},
             sizes=sizes,
             endings=self._endings(index.endings) if index.HasField("endings") else None,
-            dimensions=tuple(self._dimensions),
+            dimensions=tuple(self._dimensions[: self._given]),
+            counted=self._counted(),
             statistics=Statistics.of(report["statistics"]),
             provenance=Provenance(
                 version=index.provenance.version, model=index.provenance.model, rules=index.provenance.rules
@@ -117,6 +132,18 @@ class _Reader:
             unasked={one.launch: one.reason for one in index.unasked},
             binaries={one.key: self._bytes(span_of(one.section)) for one in index.binaries},
         )
+
+    def _counted(self) -> tuple[CountedExtent, ...]:
+        found = []
+        for dimension, one in zip(self._dimensions[self._given :], self._index.dimensions[self._given :], strict=True):
+            tensor, number = _at(self._index.tensors, one.counted.tensor, "tensor"), one.counted.launches
+            scalar = not tensor.shape and tensor.element == pb.INT64 and tensor.layout.memory == pb.BUFFER
+            if not scalar or tensor.role not in (pb.OUTPUT, pb.INTERMEDIATE):
+                raise DamageError(f"the tensor {tensor.name!r} cannot hold the extent {dimension.name!r}")
+            if not (found[-1].launches if found else 0) <= number <= len(self._index.launches):
+                raise DamageError(f"the extent {dimension.name!r} is counted by launches that are not there")
+            found.append(CountedExtent(dimension, tensor.name, number))
+        return tuple(found)
 
     def _endings(self, endings: pb.Endings) -> Endings:
         number = self._tensor_name(endings.number)

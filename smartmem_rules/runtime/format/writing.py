@@ -10,7 +10,7 @@ import numpy as np
 
 from smartmem_rules.graph.endings import Endings
 from smartmem_rules.language.blocks.workarounds import Workaround
-from smartmem_rules.plan.artefact import Demands, Enqueue, Plan, Slot, Waiting
+from smartmem_rules.plan.artefact import CountedExtent, Demands, Enqueue, Plan, Slot, Waiting
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
@@ -64,10 +64,11 @@ class _Index:
         self._arrays = arrays
         self._spans = spans
         self._tensors = numbered(plan.tensors)
-        self._dimensions = numbered(dimension.name for dimension in plan.dimensions)
+        open_ = [*plan.dimensions, *(one.dimension for one in plan.counted)]
+        self._dimensions = numbered(dimension.name for dimension in open_)
         own = [source.text for source in plan.sources]
         self._texts = numbered(dict.fromkeys([*own, *(s.text for one in plan.enqueues for s in one.spares)]))
-        self._formulas = FormulaWriter(plan.dimensions)
+        self._formulas = FormulaWriter(open_)
 
     def message(self) -> pb.Plan:
         plan = self._plan
@@ -81,7 +82,10 @@ class _Index:
             dtype=plan.dtype,
             device=plan.statistics.device,
             provenance=pb.Provenance(version=made.version, model=made.model, rules=made.rules),
-            dimensions=[pb.Dimension(name=d.name, low=d.low, high=d.high) for d in plan.dimensions],
+            dimensions=[
+                *(pb.Dimension(name=d.name, low=d.low, high=d.high) for d in plan.dimensions),
+                *map(self._counted, plan.counted),
+            ],
             formulas=self._formulas.formulas,
             tensors=tensors,
             inputs=[self._tensors[name] for name in plan.inputs],
@@ -97,6 +101,10 @@ class _Index:
             demands=_demands(plan.demands),
             endings=None if plan.endings is None else self._endings(plan.endings),
         )
+
+    def _counted(self, one: CountedExtent) -> pb.Dimension:
+        d, counted = one.dimension, pb.Counted(tensor=self._tensors[one.tensor], launches=one.launches)
+        return pb.Dimension(name=d.name, low=d.low, high=d.high, counted=counted)
 
     def _endings(self, endings: Endings) -> pb.Endings:
         loops = [pb.Loop(name=one.name, steps=one.steps) for one in endings.loops]
