@@ -18,6 +18,7 @@ from smartmem_rules.fuzzing.recipes import (
     integers,
     math,
     rules,
+    selections,
     sequences,
     sums,
     views,
@@ -64,6 +65,7 @@ FLOW_SHARE = 0.35
 INNER_FLOW_SHARE = 0.1
 FEW_BITS_SHARE = 0.35
 TABLE_SHARE = 0.1
+SELECTED_SHARE = 0.35
 CHAIN_SHARE = 0.7
 MOST_STEPS = 14
 FLOW_STEPS = 8
@@ -169,6 +171,14 @@ def textured(seed: int) -> Case:
     return replace(case, mode=replace(texture_mode(random), dims=case.mode.dims))
 
 
+def counted(seed: int) -> Case:
+    """A model of tensors whose extents depend on data, and of operators that have to know them."""
+    random = np.random.default_rng((seed, 13))
+    recipes = {**RECIPES, **EXTENTS, selections.selected: _share(SELECTED_SHARE)}
+    case = _grown(f"counted-{seed}", random, MOST_STEPS, recipes)
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
 def _list(builder: Builder) -> None:
     builder.pick(sequences.RECIPES)(builder, _inner_step)
 
@@ -222,6 +232,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "dynamic": dynamic,
     "specialised": specialised,
     "textured": textured,
+    "counted": counted,
     "cut": cut,
     "side": side,
 }
