@@ -132,7 +132,7 @@ def _plan_of_parts(
     from smartmem_rules.graph.parts import parts_of  # start-up time
     from smartmem_rules.plan.linked import linked  # start-up time
 
-    if request.dtype != "float32" or certify is not None or request.probes:
+    if request.dtype == "float16" or certify is not None or request.probes:
         counts = ", ".join(one.tensor for one in graph.counted[:3])
         what = "a certificate" if certify is not None else "probes" if request.probes else f"dtype {request.dtype!r}"
         raise PlanError(

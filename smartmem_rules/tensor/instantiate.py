@@ -13,7 +13,6 @@ from typing import Protocol
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.records import dataclass
-from smartmem_rules.tensor.ranges import maximum
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import bind, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
@@ -24,6 +23,7 @@ from smartmem_rules.tensor.definitions.watch import Watch
 from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, TensorType, needed
 from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.inlining import FreshNames
+from smartmem_rules.tensor.ranges import maximum
 from smartmem_rules.tensor.unmet import UnmetError
 
 COUNT = TensorType("int64", ())

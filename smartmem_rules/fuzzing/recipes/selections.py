@@ -9,11 +9,11 @@ from smartmem_rules.fuzzing.recipes.builder import Builder
 
 _FLOATS = ("float32", "float64", "float16")
 _NUMBERS = (*_FLOATS, "int32", "int64")
-_REDUCTIONS = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2")
+_REDUCTIONS = ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", "ReduceL2")
 
 
 def selected(b: Builder) -> None:
-    """Elements or slices that a condition, their values or their boxes select, often read by what has to know how many."""
+    """Elements or slices that a condition, values or boxes select, often read by what needs their number."""
     way = b.integer(0, 5)
     if way <= 1:
         found = _where(b)
@@ -33,46 +33,73 @@ def selected(b: Builder) -> None:
 
 def used(b: Builder, name: str) -> None:
     """Something that has to know the extents of a tensor."""
-    rank, dtype = b.array(name).ndim, b.array(name).dtype.name
-    if not rank:
-        return
-    axis = b.integer(0, rank - 1)
-    match b.integer(0, 9):
-        case 0:
-            operator = b.pick(_REDUCTIONS) if dtype in _FLOATS else b.pick(_REDUCTIONS[:1] + _REDUCTIONS[2:4])
-            axes = {"axes": [axis]} if b.opset < 18 and operator != "ReduceSum" else {}
-            b.one(operator, [name] if axes else [name, b.ints([axis])], keepdims=b.integer(0, 1), **axes)
-        case 1:
-            others = [n for n in b.tensors if _joins(b, n, name, axis)]
-            b.one("Concat", [name, b.pick([name, *others])], axis=axis)
-        case 2:
-            start, end = b.integer(-3, 3), b.pick([1, 2, 5, -1, 2**31 - 1])
-            step = b.pick([1, 1, 2, -1])
-            b.one("Slice", [name, b.ints([start]), b.ints([end]), b.ints([axis]), b.ints([step])])
-        case 3:
-            b.one("Reshape", [name, b.ints([-1])])
-        case 4:
-            shape = b.one("Shape", [name])
-            most = shape and b.one("Gather", [shape, b.ints([axis])], axis=0)
-            count = most and b.one("Min", [most, b.ints([b.integer(1, 4)])])
-            if count:
-                b.add("TopK", [name, count], 2, axis=axis, largest=b.integer(0, 1))
-        case 5:
-            if dtype in _FLOATS:
-                b.one(b.pick(("Softmax", "LogSoftmax")), [name], axis=axis)
-        case 6:
-            turned = b.one("Transpose", [name], perm=list(range(rank))[::-1])
-            if turned and rank == 2:
-                b.one("MatMul", [turned, name] if b.chance() else [name, turned])
-        case 7:
-            b.one("NonZero", [name])
-        case 8:
-            shape = b.one("Shape", [name])
-            filled = shape and b.one("ConstantOfShape", [shape])
-            if filled and dtype == "float32":
-                b.one(b.pick(("Add", "Max")), [filled, name])
-        case _:
-            b.one("CumSum", [name, b.ints(axis)], reverse=b.integer(0, 1))
+    rank = b.array(name).ndim
+    if rank:
+        b.pick(_USES)(b, name, b.integer(0, rank - 1))
+
+
+def _reduced(b: Builder, name: str, axis: int) -> None:
+    exact = b.array(name).dtype.name not in _FLOATS
+    operator = b.pick(_REDUCTIONS[:3] if exact else _REDUCTIONS)
+    keepdims = b.integer(0, 1)
+    if b.opset < 18 and operator != "ReduceSum":
+        b.one(operator, [name], keepdims=keepdims, axes=[axis])
+    else:
+        b.one(operator, [name, b.ints([axis])], keepdims=keepdims)
+
+
+def _joined(b: Builder, name: str, axis: int) -> None:
+    others = [n for n in b.tensors if _joins(b, n, name, axis)]
+    b.one("Concat", [name, b.pick([name, *others])], axis=axis)
+
+
+def _sliced(b: Builder, name: str, axis: int) -> None:
+    ends = b.integer(-3, 3), b.pick([1, 2, 5, -1, 2**31 - 1])
+    b.one("Slice", [name, *(b.ints([number]) for number in (*ends, axis, b.pick([1, 1, 2, -1])))])
+
+
+def _flat(b: Builder, name: str, axis: int) -> None:
+    b.one("Reshape", [name, b.ints([-1])] if axis or b.chance() else [name, b.ints([0, -1])])
+
+
+def _top(b: Builder, name: str, axis: int) -> None:
+    shape = b.one("Shape", [name])
+    most = shape and b.one("Gather", [shape, b.ints([axis])], axis=0)
+    count = most and b.one("Min", [most, b.ints([b.integer(1, 4)])])
+    if count:
+        b.add("TopK", [name, count], 2, axis=axis, largest=b.integer(0, 1))
+
+
+def _shares(b: Builder, name: str, axis: int) -> None:
+    if b.array(name).dtype.name in _FLOATS:
+        b.one(b.pick(("Softmax", "LogSoftmax")), [name], axis=axis)
+
+
+def _product(b: Builder, name: str, axis: int) -> None:
+    if b.array(name).ndim == 2:
+        turned = b.one("Transpose", [name], perm=[1, 0])
+        if turned:
+            b.one("MatMul", [turned, name] if axis else [name, turned])
+
+
+def _places(b: Builder, name: str, axis: int) -> None:
+    del axis
+    b.one("NonZero", [name])
+
+
+def _filled(b: Builder, name: str, axis: int) -> None:
+    del axis
+    shape = b.one("Shape", [name])
+    filled = shape and b.one("ConstantOfShape", [shape])
+    if filled and b.array(name).dtype.name == "float32":
+        b.one(b.pick(("Add", "Max")), [filled, name])
+
+
+def _sums(b: Builder, name: str, axis: int) -> None:
+    b.one("CumSum", [name, b.ints(axis)], reverse=b.integer(0, 1))
+
+
+_USES = (_reduced, _joined, _sliced, _flat, _top, _shares, _product, _places, _filled, _sums)
 
 
 def _joins(b: Builder, other: str, name: str, axis: int) -> bool:

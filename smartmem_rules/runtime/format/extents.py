@@ -8,7 +8,6 @@ from smartmem_rules.runtime.format import plan_pb2 as pb
 from smartmem_rules.runtime.format.container import DamageError
 from smartmem_rules.tensor.extents import Dimension, Extent, Extreme, Factor, Monomial, Quotient, is_symbolic
 
-
 _PAIRS = {"min": pb.LEAST, "max": pb.GREATEST}
 
 

@@ -134,7 +134,7 @@ class _Reader:
         )
 
     def _counted(self) -> tuple[CountedExtent, ...]:
-        found = []
+        found: list[CountedExtent] = []
         for dimension, one in zip(self._dimensions[self._given :], self._index.dimensions[self._given :], strict=True):
             tensor, number = _at(self._index.tensors, one.counted.tensor, "tensor"), one.counted.launches
             scalar = not tensor.shape and tensor.element == pb.INT64 and tensor.layout.memory == pb.BUFFER
