@@ -20,7 +20,8 @@ from markdown_tables import markdown, replace_table
 from networks import path
 
 from smartmem_rules.emit.plan import finish
-from smartmem_rules.pipeline import Request, input_bounds, make_planning
+from smartmem_rules.pipeline import Request, make_planning
+from smartmem_rules.plan.model_statistics import input_bounds
 from smartmem_rules.plan.scheduling import schedule
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.feeds import random_feeds

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from smartmem_rules.collector import first_grows_old, no_collections
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import Dims
-from smartmem_rules.graph.model import Graph, Node
+from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.blocks.level import Level
 from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.language.fixes import did_you_mean
@@ -21,20 +21,15 @@ from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.plan.model_statistics import input_bounds, model_statistics
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase, load_modules, load_rules
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.statistics import (
-    ModelStatistics,
     RewriteStatistics,
 )
-from smartmem_rules.tensor.atoms import Gathered
-from smartmem_rules.tensor.expr import own_indices, walk
 from smartmem_rules.tensor.extents import SymbolicExtentError
-from smartmem_rules.tensor.index import Index
-from smartmem_rules.tensor.primitives import device_dtype
-from smartmem_rules.tensor.ranges import largest, smallest
 
 if TYPE_CHECKING:
     from smartmem_rules.egraph.model import Saturation
@@ -108,7 +103,7 @@ def make_plan(
     target = imported.target
     statistics = replace(
         plan.statistics,
-        model=_model_statistics(imported.graph, request.dtype),
+        model=model_statistics(imported.graph, request.dtype),
         memory=request.memory,
         device=target.name,
     )
@@ -352,53 +347,3 @@ def _choose(
     clock.show("saturate", lambda: saturation_text(saturation))
     clock.show("extract", lambda: f"{report_text(report)}{extracted}")
     return extracted, rewrite_statistics(saturation, graph, extracted, report, base), saturation
-
-
-def _model_statistics(graph: Graph, dtype: str) -> ModelStatistics:
-    """What a plan remembers of its model."""
-    return ModelStatistics(
-        operators=graph.operator_counts.total(),
-        operator_types=dict(graph.operator_counts.most_common()),
-        layout_operators=graph.layout_operators,
-        bytes_moved_before=sum(_bytes(graph, node) for node in graph.nodes),
-        tensor_bytes=tensor_bytes(graph, dtype),
-        input_bounds=input_bounds(graph),
-        data_files=graph.data_files,
-        nodes={origin: node.operator for node in graph.nodes for origin in (node.origin or (node.name,))},
-    )
-
-
-def tensor_bytes(graph: Graph, dtype: str) -> int:
-    """The bytes of all tensors between a model's operators, each in a buffer of its own; floats stored as `dtype`."""
-    from smartmem_rules.plan.kernel.storage import item_bytes  # start-up time
-
-    types = [graph.types[name] for node in graph.nodes for name in node.outputs if name not in graph.outputs]
-    stored = {"float32": dtype, "float16": dtype, "bfloat16": dtype}
-    return sum(largest(t.elements) * item_bytes(stored.get(t.dtype, device_dtype(t.dtype))) for t in types)
-
-
-def _bytes(graph: Graph, node: Node) -> int:
-    from smartmem_rules.plan.kernel.storage import item_bytes  # start-up time
-
-    names = [*dict.fromkeys(name for name in node.operands if name is not None), *node.outputs]
-    return sum(largest(graph.types[n].elements) * item_bytes(graph.types[n].dtype) for n in names if n in graph.types)
-
-
-def input_bounds(graph: Graph) -> dict[str, int]:
-    """For each integer input that is used as an index, how many values it can take."""
-    bounds: dict[str, int] = {}
-    for node in graph.nodes:
-        if not any(operand in graph.inputs for operand in node.operands):
-            continue
-        for equation in node.equations:
-            for expression in walk(equation.body):
-                for index in own_indices(expression):
-                    for atom in _gathered(index):
-                        if atom.tensor in graph.inputs:
-                            extent = smallest(atom.extent)
-                            bounds[atom.tensor] = min(bounds.get(atom.tensor, extent), extent)
-    return bounds
-
-
-def _gathered(index: Index) -> list[Gathered]:
-    return [atom for atom, _ in index.terms if isinstance(atom, Gathered)]

@@ -25,7 +25,7 @@ LAYERS = (
 MOST_MODULES = 20
 MOST_LINES = 400
 """Of a module: one that grows beyond is split by what its parts do."""
-FAMILIES = {frozenset({"tensor.extents", "tensor.division", "tensor.ranges"})}
+FAMILIES = {frozenset({"tensor.extents", "tensor.extent_factors", "tensor.division", "tensor.ranges"})}
 """Circles that a class and the functions behind its operators make: an extent divides, and a quotient is an extent."""
 
 

@@ -30,7 +30,8 @@ from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.known.constants import constant_node_value, dense
 from smartmem_rules.graph.known.expected import check_elements
 from smartmem_rules.graph.known.folding import Folding
-from smartmem_rules.graph.known.opened import Opened
+from smartmem_rules.graph.known.keeping import keeping_rule_of
+from smartmem_rules.graph.known.opened import Opened, live_and_counted
 from smartmem_rules.graph.known.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
 from smartmem_rules.graph.known.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.loading import (
@@ -47,19 +48,16 @@ from smartmem_rules.graph.loading import (
     sorted_nodes,
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
-from smartmem_rules.graph.model import EXTENTS, Counted, Graph, GraphError, Node, live_nodes
+from smartmem_rules.graph.model import EXTENTS, Graph, Node
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.graph.unique_names import UniqueNames
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.graph.wellformed import check_model
-from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value
-from smartmem_rules.language.syntax import Keep
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.rulebase.instances import Instances
-from smartmem_rules.rulebase.kept import Constant, KeepRules, keeping_rule
+from smartmem_rules.rulebase.kept import KeepRules
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported
-from smartmem_rules.tensor.dimensions_read import dimensions_of
 from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Instance
@@ -179,7 +177,7 @@ class _Import:
         nodes = sorted_nodes(everyone, self.types, outputs)
         self.used.taken.update(name for node in everyone for name in (*node.input, *node.output))
         self._process(nodes, {name for node in nodes for name in node_inputs(node)}.union(outputs))
-        self._refuse_lists(outputs)
+        self.lists.refuse_outputs(outputs)
         if self.failures.nodes:
             raise self.failures.error(self.dimensions)
         # what an output's extent depends on is an output too
@@ -188,7 +186,7 @@ class _Import:
         bodies = Bodies(self.values, self.missing, self._process)
         endings = self.courses.endings(bodies, outputs, self.used.add("endings"))
         outputs += [] if endings is None else [endings.number]
-        kept, counted = _live(self.nodes, outputs, {} if self.opened is None else self.opened.counted)
+        kept, counted = live_and_counted(self.nodes, outputs, {} if self.opened is None else self.opened.counted)
         counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
         given = list(inputs)
         if any(RUN_NUMBER in node.operands for node in kept):
@@ -202,14 +200,6 @@ class _Import:
             counted=counted,
             instances=self.matcher.instances,
         )
-
-    def _refuse_lists(self, outputs: Sequence[str]) -> None:
-        found = [repr(name) for name in outputs if name in self.lists.members or name in self.lists.absent]
-        if found:
-            raise GraphError(
-                f"the model's outputs {', '.join(found)} are sequences or empty optional values; only tensors can be "
-                "outputs: name the members (SequenceAt) or join them (ConcatFromSequence)"
-            )
 
     def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str], counts: Counter[str]) -> Graph:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
@@ -357,7 +347,7 @@ class _Import:
         known = all(names[tensor] in self.values for tensor in match.reads if tensor.startswith("$"))
         if known and sizes:
             raise unknown_size(next(iter(sizes)))  # what it gives follows from the extents alone
-        keep = self._keeping_rule(instance, match.operands) if known else None
+        keep = keeping_rule_of(self.base, instance, match.operands, self.values) if known else None
         folds = known and keep is None and self.computed.isdisjoint(outputs)
         if folds and self._known(instance, match.operands, outputs):
             return
@@ -384,20 +374,6 @@ class _Import:
         for size in instance.sizes:
             self._sized(outputs[size.output], size.axis, outputs[size.count])
 
-    def _keeping_rule(self, instance: Instance, operands: Sequence[str | None]) -> Keep | None:
-        if any(operand is not None and self.values.is_open(operand) for operand in operands):
-            return None  # extents are computed with, they are no weights
-        return keeping_rule(self.base, instance, [None if o is None else self._constant(o) for o in operands])
-
-    def _constant(self, name: str) -> Constant:
-        type_, values = self.types[name], self.values
-        few = type_.elements <= LOOPED_OVER
-        return Constant(
-            type=type_,
-            uniform=lambda: uniform_value(values[name]),
-            elements=lambda: values[name] if few else None,
-        )
-
     def _known(self, instance: Instance, operands: Sequence[str | None], outputs: list[str]) -> bool:
         """Compute a node that reads no run-time tensor; False where that has to wait for the open extents."""
         self.guard.folded(instance)
@@ -421,20 +397,3 @@ class _Import:
             else:
                 self.values[output] = result
         return True
-
-
-def _live(
-    nodes: Sequence[Node], outputs: Sequence[str], counted: Mapping[str, Counted]
-) -> tuple[list[Node], tuple[Counted, ...]]:
-    """The nodes that the outputs depend on, and the dimensions that they count: the extents depend on them, too."""
-    used: dict[str, Counted] = {}
-    while True:
-        kept = live_nodes(nodes, [*outputs, *used])
-        names = {dimension.name for dimension in dimensions_of([e for node in kept for e in node.equations])}
-        more = {tensor: one for tensor, one in counted.items() if one.dimension.name in names}
-        if more.keys() == used.keys():
-            return kept, tuple(used.values())
-        used = more
-
-
-__all__ = ["import_model", "live_nodes"]

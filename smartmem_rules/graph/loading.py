@@ -193,7 +193,7 @@ def open_dimensions(dims: Dims) -> tuple[Dimension, ...]:
     """The dimensions that are given as ranges.
 
     Raises:
-        GraphError: a value is neither a positive number nor a range of them.
+        GraphError: a value is neither a number from 0 on nor a range of them.
     """
     for name, extent in dims.items():
         ends = extent if isinstance(extent, tuple | list) else (extent, extent)
@@ -203,8 +203,8 @@ def open_dimensions(dims: Dims) -> tuple[Dimension, ...]:
             )
         if not 0 <= ends[0] <= ends[1]:
             raise GraphError(
-                f"the dimension {name!r} cannot be {extent}; give a positive number"
-                + (" or a range that rises from one" if isinstance(extent, tuple | list) else "")
+                f"the dimension {name!r} cannot be {extent}; give a number from 0 on"
+                + (" or a range that rises" if isinstance(extent, tuple | list) else "")
             )
     ranges = [(name, extent) for name, extent in dims.items() if isinstance(extent, tuple | list)]
     return tuple(Dimension(name, low, high) for name, (low, high) in ranges if low < high)

@@ -15,21 +15,18 @@ whole range:
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smartmem_rules.records import dataclass
+from smartmem_rules.tensor.extent_factors import Dimension as Dimension, Extreme as Extreme, Quotient as Quotient
 
 if TYPE_CHECKING:
     Integer = int
 else:
     Integer = object
-
-_PREFIX = "dim_"
 
 
 class SymbolicExtentError(TypeError):
@@ -39,73 +36,6 @@ class SymbolicExtentError(TypeError):
     """
 
     sides: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True)
-class Dimension:
-    """An open dimension of a model; its values run from `low` to `high`, both included."""
-
-    name: str
-    low: int
-    high: int
-
-    @cached_property
-    def parameter(self) -> str:
-        """The name of the kernel argument."""
-        return _PREFIX + re.sub(r"[^0-9A-Za-z_]", lambda match: f"_{ord(match[0]):x}_", self.name)
-
-    def __str__(self) -> str:
-        return f"{self.name} in {self.low}..{self.high}"
-
-
-@dataclass(frozen=True)
-class Quotient:
-    """floor(value / divisor), where the polynomials do not divide.
-
-    The divisor is never negative. Where it is 0, an axis is empty and nothing depends on the quotient; it counts as 1,
-    so that nothing divides by zero.
-    """
-
-    value: int
-    divisor: int
-
-    def __str__(self) -> str:
-        from smartmem_rules.tensor.ranges import smallest  # which computes with extents
-
-        if smallest(self.value) >= 0:
-            return f"({self.value} / {divisor_text(self.divisor)})"
-        return f"smr_floordiv_i({self.value}, {divisor_text(self.divisor)})"
-
-    def __repr__(self) -> str:
-        return f"({self.value!r})//({self.divisor!r})"
-
-
-@dataclass(frozen=True)
-class Extreme:
-    """The least (`min`) or the greatest (`max`) of two extents, of which neither always is it."""
-
-    kind: str
-    left: int
-    right: int
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.kind, self.left, self.right))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __str__(self) -> str:
-        return f"{self.kind}({self.left}, {self.right})"
-
-    def __repr__(self) -> str:
-        return f"{self.kind}({self.left!r}, {self.right!r})"
-
-    def of(self, left: Any, right: Any) -> Any:
-        """The least or the greatest of two values, numbers or arrays."""
-        if isinstance(left, int) and isinstance(right, int):
-            return min(left, right) if self.kind == "min" else max(left, right)
-        return np.minimum(left, right) if self.kind == "min" else np.maximum(left, right)
 
 
 Factor = Dimension | Quotient | Extreme
@@ -247,37 +177,6 @@ class Extent(Integer):
         return not _decide(self, "<", other)
 
 
-def extent_data(value: int) -> Any:
-    """An extent as JSON data; a number is itself."""
-    if not is_symbolic(value):
-        return value
-    return [[[_factor_data(f) for f in monomial], c] for monomial, c in value.terms]  # type: ignore[attr-defined]
-
-
-def _factor_data(factor: Factor) -> Any:
-    if isinstance(factor, Dimension):
-        return factor.name
-    if isinstance(factor, Extreme):
-        return [factor.kind, extent_data(factor.left), extent_data(factor.right)]
-    return [extent_data(factor.value), extent_data(factor.divisor)]
-
-
-def extent_of(data: Any, dimensions: Mapping[str, Dimension]) -> int:
-    """The extent that `extent_data` described."""
-    if isinstance(data, int):
-        return data
-    terms = [(tuple(_factor_of(f, dimensions) for f in factors), int(c)) for factors, c in data]
-    return Extent(tuple(terms))
-
-
-def _factor_of(data: Any, dimensions: Mapping[str, Dimension]) -> Factor:
-    if isinstance(data, str):
-        return dimensions[data]
-    if len(data) == 3:
-        return Extreme(data[0], extent_of(data[1], dimensions), extent_of(data[2], dimensions))
-    return Quotient(extent_of(data[0], dimensions), extent_of(data[1], dimensions))
-
-
 def _rebuild(terms: tuple[tuple[Monomial, int], ...]) -> Extent:
     return Extent(terms)
 
@@ -409,13 +308,6 @@ def _positive(divisor: Any) -> Any:
 
 
 # --- texts ---
-
-
-def divisor_text(divisor: int) -> str:
-    """A divisor as OpenCL C; one that may be 0 counts as 1 there, because then nothing depends on the quotient."""
-    from smartmem_rules.tensor.ranges import may_vanish  # which computes with extents
-
-    return f"max({divisor}, 1)" if may_vanish(divisor) else str(divisor)
 
 
 def c_factor(factor: Factor) -> str:

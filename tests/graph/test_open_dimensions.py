@@ -86,6 +86,7 @@ def test_undecided_equality_is_refused(base: RuleBase) -> None:
 
 def test_what_ranges_may_be() -> None:
     assert open_dimensions({"a": 3, "b": (1, 4), "c": (2, 2)}) == (Dimension("b", 1, 4),)
-    for wrong in ((0, 3), (4, 3), (1,), "1..3", 2.5, (1, 2.5)):
+    assert open_dimensions({"n": (0, 3)}) == (Dimension("n", 0, 3),)
+    for wrong in ((-1, 3), (4, 3), (1,), "1..3", 2.5, (1, 2.5)):
         with pytest.raises(GraphError, match="the dimension 'a'"):
             open_dimensions({"a": wrong})  # type: ignore[dict-item]

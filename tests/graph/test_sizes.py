@@ -106,24 +106,28 @@ def test_shapes_are_known_when_the_model_runs() -> None:
     agrees(nodes[:4], {"x": some((4, 5), 0.0)}, {}, dict.fromkeys(["shape", "last", "size"], TensorProto.INT64))
 
 
-@pytest.mark.parametrize(
-    "reader",
-    [
-        helper.make_node("ReduceMax", ["z"], ["y"]),
-        helper.make_node("Reshape", ["z", "flat"], ["y"]),
-        helper.make_node("Concat", ["z", "z"], ["y"], axis=1),
-        helper.make_node("Concat", ["z", "full"], ["y"], axis=1),
-        helper.make_node("Pad", ["z", "behind"], ["y"]),
-        helper.make_node("Slice", ["z", "begin", "end", "last"], ["y"]),
-        helper.make_node("Add", ["z", "full"], ["y"]),
-    ],
-    ids=lambda node: f"{node.op_type}-{node.input[-1]}",
-)
-def test_what_needs_the_size_is_refused(reader: onnx.NodeProto) -> None:
-    constants = {
-        "flat": np.array([-1]), "full": np.zeros((2, 9), np.int64), "behind": np.array([0, 0, 0, 2]),
-        "begin": np.array([0]), "end": np.array([2]), "last": np.array([1]),
-    }  # fmt: skip
+READERS = [
+    helper.make_node("ReduceMax", ["z"], ["y"]),
+    helper.make_node("Reshape", ["z", "flat"], ["y"]),
+    helper.make_node("Concat", ["z", "z"], ["y"], axis=1),
+    helper.make_node("Concat", ["z", "full"], ["y"], axis=1),
+    helper.make_node("Pad", ["z", "behind"], ["y"]),
+    helper.make_node("Slice", ["z", "begin", "end", "last"], ["y"]),
+]
+CONSTANTS = {
+    "flat": np.array([-1]), "full": np.zeros((2, 9), np.int64), "behind": np.array([0, 0, 0, 2]),
+    "begin": np.array([0]), "end": np.array([2]), "last": np.array([1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda node: f"{node.op_type}-{node.input[-1]}")
+def test_what_needs_the_size_is_computed_at_it(reader: onnx.NodeProto) -> None:
     nodes = [helper.make_node("NonZero", ["x"], ["z"]), reader]
-    with pytest.raises(GraphError, match=rf"{reader.op_type}.*the size of 'z' depends on data"):
-        sm.optimize(model(nodes, {"x": some((3, 3), 0.5)}, constants, {"y": TensorProto.INT64}))
+    for share in (0.5, 1.0):
+        agrees(nodes, {"x": some((3, 3), share)}, CONSTANTS, {"y": TensorProto.INT64})
+
+
+def test_what_fits_at_some_sizes_only_is_refused() -> None:
+    nodes = [helper.make_node("NonZero", ["x"], ["z"]), helper.make_node("Add", ["z", "full"], ["y"])]
+    with pytest.raises(GraphError, match=r"Add.*\[2, NonZero_0.1\] and \[2, 9\] do not broadcast"):
+        sm.optimize(model(nodes, {"x": some((3, 3), 0.5)}, CONSTANTS, {"y": TensorProto.INT64}))

@@ -20,7 +20,8 @@ from smartmem_rules.graph.failures import UncoveredNodesError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import load_model
 from smartmem_rules.limits import DEFAULT_LIMITS, LimitError
-from smartmem_rules.pipeline import input_bounds, rules_of
+from smartmem_rules.pipeline import rules_of
+from smartmem_rules.plan.model_statistics import input_bounds
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.extents import shape_text
 from smartmem_rules.tensor.primitives import storage_dtype

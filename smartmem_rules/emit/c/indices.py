@@ -8,7 +8,8 @@ from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT, Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import Compare, Condition, Logic
-from smartmem_rules.tensor.extents import divisor_text, is_symbolic
+from smartmem_rules.tensor.extent_factors import divisor_text
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import surely_at_most, surely_below
 

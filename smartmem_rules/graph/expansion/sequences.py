@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
 from smartmem_rules.graph.matching import NeedsConstant
 from smartmem_rules.graph.weights import Values
@@ -59,6 +60,19 @@ class Lists:
         if domain_of(node.domain) != DEFAULT_DOMAIN:
             return False
         return node.op_type in _MAKERS or any(name in self.members or name in self.absent for name in node.input)
+
+    def refuse_outputs(self, outputs: Sequence[str]) -> None:
+        """Nothing, where the outputs of a model are tensors.
+
+        Raises:
+            GraphError: some are sequences or absent optional values.
+        """
+        found = [repr(name) for name in outputs if name in self.members or name in self.absent]
+        if found:
+            raise GraphError(
+                f"the model's outputs {', '.join(found)} are sequences or empty optional values; only tensors can be "
+                "outputs: name the members (SequenceAt) or join them (ConcatFromSequence)"
+            )
 
     def unfold(self, node: onnx.NodeProto, process: Process, body: Body) -> None:
         """Import what a node does with sequences or optional values.

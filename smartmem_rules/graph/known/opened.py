@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
-from smartmem_rules.graph.model import OPENED, Counted, Node
+from smartmem_rules.graph.model import OPENED, Counted, Node, live_nodes
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.dimensions_read import dimensions_of
 from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, TensorType, compare, logic, select
 from smartmem_rules.tensor.extents import Dimension, symbol
 from smartmem_rules.tensor.index import constant, variable
@@ -63,3 +64,17 @@ class Opened:
         if count not in self.counted:
             self.counted[count] = Counted(Dimension(count, 0, high), count)
         return self.counted[count].dimension
+
+
+def live_and_counted(
+    nodes: Sequence[Node], outputs: Sequence[str], counted: Mapping[str, Counted]
+) -> tuple[list[Node], tuple[Counted, ...]]:
+    """The nodes that the outputs depend on, and the dimensions that they count: the extents depend on them, too."""
+    used: dict[str, Counted] = {}
+    while True:
+        kept = live_nodes(nodes, [*outputs, *used])
+        names = {dimension.name for dimension in dimensions_of([e for node in kept for e in node.equations])}
+        more = {tensor: one for tensor, one in counted.items() if one.dimension.name in names}
+        if more.keys() == used.keys():
+            return kept, tuple(used.values())
+        used = more

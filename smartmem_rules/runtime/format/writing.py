@@ -8,6 +8,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from smartmem_rules.exchange.extents import extent_data
 from smartmem_rules.graph.endings import Endings
 from smartmem_rules.language.blocks.workarounds import Workaround
 from smartmem_rules.plan.artefact import CountedExtent, Demands, Enqueue, Plan, Slot, Waiting
@@ -19,7 +20,7 @@ from smartmem_rules.runtime.format.container import Span, placed, write_file
 from smartmem_rules.runtime.format.elements import element
 from smartmem_rules.runtime.format.extents import FormulaWriter, numbered
 from smartmem_rules.runtime.format.probes import ProbeWriter
-from smartmem_rules.tensor.extents import extent_data, is_symbolic
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.ranges import largest
 
 

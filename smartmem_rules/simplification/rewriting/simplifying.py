@@ -14,7 +14,8 @@ from smartmem_rules.graph.expansion.known_branches import with_known_branches
 from smartmem_rules.graph.known.constants import constant_node_value
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, describe, opsets, sorted_nodes
 from smartmem_rules.language.fixes import did_you_mean
-from smartmem_rules.pipeline import input_bounds, rules_of
+from smartmem_rules.pipeline import rules_of
+from smartmem_rules.plan.model_statistics import input_bounds
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.simplification.encoding import size_of_files

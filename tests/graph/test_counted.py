@@ -1,0 +1,130 @@
+"""Operators that have to know extents that depend on data, against ONNX Runtime at every number of elements."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import parser
+
+import smartmem_rules as sm
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.graph.model import OPENED
+from smartmem_rules.graph.parts import parts_of
+from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.rulebase.base import load_rules
+
+HEAD = '<ir_version: 8, opset_import: ["": 17]> '
+SELECTED = (
+    "zero = Constant <value_float = 0.0> () m = Greater(x, zero) i = NonZero(m) t = Transpose(i) v = GatherND(x, t)"
+)
+COUNTED = f"{SELECTED} s = Shape(v) four = Constant <value_ints = [4]> () k = Min(s, four) best, at = TopK(v, k)"
+MODELS = {
+    "a mean": f"{SELECTED} y = ReduceMean <keepdims = 0> (v)",
+    "a softmax": f"{SELECTED} y = Softmax <axis = 0> (v)",
+    "the best few": COUNTED.replace("best", "y"),
+    "the best few, joined": f"{COUNTED} y = Concat <axis = 0> (best, v, best)",
+    "their product": (
+        f"{SELECTED} one = Constant <value_ints = [1]> () c = Unsqueeze(v, one) r = Transpose(c) y = MatMul(c, r)"
+    ),
+    "a product over them": (
+        f"{SELECTED} one = Constant <value_ints = [1]> () c = Unsqueeze(v, one) r = Transpose(c) y = MatMul(r, c)"
+    ),
+    "selected once more": f"{COUNTED} half = Constant <value_float = 0.5> () g = Greater(best, half) y = NonZero(g)",
+    "one mask, two tensors": f"{SELECTED} z = Exp(x) w = GatherND(z, t) y = Mul(v, w)",
+    "one mask, asked twice": (
+        f"{SELECTED} z = Exp(x) i2 = NonZero(m) t2 = Transpose(i2) w = GatherND(z, t2) y = Add(v, w)"
+    ),
+    "all but the first": (
+        f"{SELECTED} one = Constant <value_ints = [1]> () most = Constant <value_ints = [9223372036854775807]> () "
+        "nought = Constant <value_ints = [0]> () y = Slice(v, one, most, nought)"
+    ),
+    "backwards": (
+        f"{SELECTED} least = Constant <value_ints = [-9223372036854775807]> () most = Constant <value_ints = [-1]> () "
+        "nought = Constant <value_ints = [0]> () y = Slice(v, most, least, nought, most)"
+    ),
+    "as many ones": f"{SELECTED} s = Shape(v) o = ConstantOfShape <value = float[1] {{1.0}}> (s) y = Add(v, o)",
+    "their numbers": (
+        f"{SELECTED} s = Shape(v) n = Squeeze(s) a = Constant <value_int = 0> () d = Constant <value_int = 1> () "
+        "y = Range(a, n, d)"
+    ),
+    "sums so far": f"{SELECTED} a = Constant <value_int = 0> () y = CumSum(v, a)",
+    "all or what is selected": (
+        f"{SELECTED} none = Constant <value_int = 3> () n = Size(v) big = Less(none, n) y = If (big) <"
+        "then_branch = yes () => (float[p] a) { a = Identity(v) }, else_branch = no () => (float[p] b) "
+        "{ flat = Constant <value_ints = [-1]> () b = Reshape(x, flat) }>"
+    ),
+}
+
+
+def made(name: str) -> onnx.ModelProto:
+    return parser.parse_model(f"{HEAD} g (float[3, 4] x) => (y) {{ {MODELS[name]} }}")
+
+
+def fed(count: int) -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(count)
+    x = -1 - generator.random(12)
+    x[generator.permutation(12)[:count]] = generator.permutation(12)[:count] / 10 + 0.05
+    return {"x": x.reshape(3, 4).astype(np.float32)}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_number_of_elements_gives_what_onnx_runtime_gives(name: str) -> None:
+    model = made(name)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    reference = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    plan = sm.optimize(model)
+    for count in (5, 0, 12, 1, 4, 11, 0):
+        (wanted,), (given,) = reference.run(None, fed(count)), plan.run(fed(count)).values()
+        assert given.dtype == wanted.dtype
+        assert given.shape == wanted.shape
+        np.testing.assert_allclose(given, wanted, rtol=2e-5, atol=1e-6)
+
+
+def test_a_saved_plan_counts_too(tmp_path) -> None:
+    plan = sm.optimize(made("the best few, joined"))
+    plan.save(tmp_path / "counting.plan")
+    loaded = sm.load(tmp_path / "counting.plan")
+    assert loaded.plan.counted == plan.plan.counted
+    for count in (0, 7, 12):
+        np.testing.assert_array_equal(loaded.run(fed(count))["y"], plan.run(fed(count))["y"])
+
+
+def test_a_debug_build_finds_no_access_outside_of_tensors() -> None:
+    plan = sm.optimize(made("the best few, joined"), debug=True)
+    for count in (0, 3, 12):
+        assert plan.run(fed(count))["y"].shape == (count + 2 * min(count, 4),)
+
+
+def test_a_graph_that_counts_is_taken_apart() -> None:
+    graph = import_model(made("selected once more"), load_rules())
+    (first,) = (one.dimension for one in graph.counted)
+    parts = [part.graph for part in parts_of(graph)]
+    assert [part.dimensions for part in parts] == [(), (first,)]
+    for part in parts:
+        made_here = {name for node in part.nodes for name in node.outputs}
+        known = {*part.inputs, *part.constants, *made_here}
+        assert known.issuperset(name for node in part.nodes for name in node.operands if name is not None)
+        assert known.issuperset(part.outputs)
+    assert OPENED in {node.operator for node in parts[1].nodes}
+
+
+def test_constants_have_a_name_of_their_own_in_each_part() -> None:
+    body = "c = Constant <value = float[3, 4] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> () w = Mul(x, c) i = NonZero(w)"
+    body += " t = Transpose(i) u = GatherND(w, t) total = ReduceSum <keepdims = 0> (u) y = Mul(c, total)"
+    model = parser.parse_model(f"{HEAD} g (float[3, 4] x) => (y) {{ {body} }}")
+    parts = parts_of(import_model(model, load_rules()))
+    names = [name for part in parts for name in part.graph.constants]
+    assert len(names) == len(set(names))
+    x = fed(5)["x"]
+    c = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_allclose(sm.optimize(model).run({"x": x})["y"], c * (x * c).sum(dtype=np.float64), rtol=1e-5)
+
+
+def test_what_cannot_follow_counts_says_so() -> None:
+    with pytest.raises(
+        PlanError, match="no plan with dtype 'float16' for a model whose operators have to know extents"
+    ):
+        sm.optimize(made("a mean"), dtype="float16")
