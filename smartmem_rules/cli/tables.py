@@ -35,6 +35,9 @@ def print_optimize(screen: Console, data: Mapping[str, Any]) -> None:
         f"[bold]{escape(data['model'])}[/] on {escape(data['device'])}, level {data['level']}, {data['dtype']}, "
         f"memory {data['memory']}{ranges}\n"
     )
+    if data["counted"]:
+        most = ", ".join(f"{name} up to {high}" for name, high in data["counted"].items())
+        screen.print(f"extents that a run counts: {escape(most)}\n")
     print_operators(screen, data)
     print_summary(screen, data)
     print_seconds(screen, data["seconds"])

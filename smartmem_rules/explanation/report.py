@@ -30,6 +30,7 @@ def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[
         "dtype": plan.dtype,
         "memory": statistics.memory,
         "dimensions": {d.name: [d.low, d.high] for d in plan.dimensions},
+        "counted": {one.dimension.name: one.dimension.high for one in plan.counted},
         "operators": model.operators,
         "operator_types": dict(model.operator_types),
         "kernels": len(plan.launches),

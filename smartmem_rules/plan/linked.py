@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.graph.parts import Part
 from smartmem_rules.plan.artefact import CountedExtent, Demands, Enqueue, Place, Plan, Slot
 from smartmem_rules.plan.kernel.model import PlanError, Stored, row_major
+from smartmem_rules.statistics import (
+    Extraction,
+    MemoryStatistics,
+    PlanStatistics,
+    RewriteStatistics,
+    RuleCounts,
+    SaturationStatistics,
+    Statistics,
+)
+
+_T = TypeVar("_T")
 
 
 def linked(graph: Graph, parts: Sequence[tuple[Part, Plan]]) -> Plan:
@@ -44,6 +56,7 @@ def linked(graph: Graph, parts: Sequence[tuple[Part, Plan]]) -> Plan:
         endings=graph.endings,
         dimensions=graph.dimensions,
         counted=tuple(counted),
+        statistics=_statistics([plan for _, plan in parts]),
         demands=_demands([plan.demands for _, plan in parts]),
     )
 
@@ -86,3 +99,82 @@ def _demands(all_: Sequence[Demands]) -> Demands:
         arrays=max(one.arrays for one in all_),
         arrays_capability=max(one.arrays_capability for one in all_),
     )
+
+
+def _statistics(plans: Sequence[Plan]) -> Statistics:
+    """What the parts measured and decided, added up where it adds up; gaps are those of the worst part."""
+    all_ = [plan.statistics for plan in plans]
+    rewriting = [one.rewriting for one in all_]
+    counts: dict[str, RuleCounts] = {}
+    for one in (rule for part in rewriting for rule in part.rules):
+        counts[one.rule] = _added(counts[one.rule], one) if one.rule in counts else one
+    return replace(
+        all_[0],
+        rewriting=RewriteStatistics(
+            extraction=_extraction([one.extraction for one in rewriting if one.extraction is not None]),
+            saturation=_saturation([one.saturation for one in rewriting if one.saturation is not None]),
+            rules=tuple(counts.values()),
+            rules_of_node=_joined([one.rules_of_node for one in rewriting]),
+            near_misses=_joined([one.near_misses for one in rewriting]),
+            rule_sites=_joined([one.rule_sites for one in rewriting]),
+            rule_places={name: place for one in rewriting for name, place in one.rule_places.items()},
+        ),
+        planning=PlanStatistics(
+            tensor_layouts={n: layout for one in all_ for n, layout in one.planning.tensor_layouts.items()},
+            memory=_memory([one.planning.memory for one in all_ if one.planning.memory is not None]),
+        ),
+    )
+
+
+def _added(left: RuleCounts, right: RuleCounts) -> RuleCounts:
+    return replace(
+        left,
+        tried=left.tried + right.tried,
+        fired=left.fired + right.fired,
+        milliseconds=left.milliseconds + right.milliseconds,
+        enodes=left.enodes + right.enodes,
+    )
+
+
+def _extraction(all_: Sequence[Extraction]) -> Extraction | None:
+    if not all_:
+        return None
+    worst = max(all_, key=lambda one: one.gap)
+    return replace(
+        worst,
+        cost=sum(one.cost for one in all_),
+        bound=sum(one.bound for one in all_),
+        seconds=sum(one.seconds for one in all_),
+        classes=sum(one.classes for one in all_),
+        choices=sum(one.choices for one in all_),
+    )
+
+
+def _saturation(all_: Sequence[SaturationStatistics]) -> SaturationStatistics | None:
+    if not all_:
+        return None
+    return SaturationStatistics(
+        stopped=next((one.stopped for one in all_ if one.stopped), None),
+        iterations=sum(one.iterations for one in all_),
+        enodes=sum(one.enodes for one in all_),
+        phases=all_[0].phases,
+    )
+
+
+def _memory(all_: Sequence[MemoryStatistics]) -> MemoryStatistics | None:
+    if not all_:
+        return None
+    return MemoryStatistics(
+        reused=sum(one.reused for one in all_),
+        separate=sum(one.separate for one in all_),
+        bound=sum(one.bound for one in all_),
+        optimal=all(one.optimal for one in all_),
+    )
+
+
+def _joined(all_: Sequence[Mapping[str, tuple[_T, ...]]]) -> dict[str, tuple[_T, ...]]:
+    found: dict[str, tuple[_T, ...]] = {}
+    for one in all_:
+        for name, values in one.items():
+            found[name] = (*found.get(name, ()), *(value for value in values if value not in found.get(name, ())))
+    return found

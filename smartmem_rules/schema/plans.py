@@ -121,6 +121,7 @@ class OptimizeReport(TypedDict):
         profile: the device block of the rules.
         memory: where tensors may lie, as the user asked.
         dimensions: those that are open, with their least and greatest extents.
+        counted: extents that a run counts because operators have to know them, with the greatest that they can be.
         operators: nodes of the ONNX graph, constants not counted.
         kernels: enqueues of one inference.
         seconds: by stage, with `total`.
@@ -141,6 +142,7 @@ class OptimizeReport(TypedDict):
     dtype: str
     memory: str
     dimensions: dict[str, tuple[int, int]]
+    counted: dict[str, int]
     operators: int
     operator_types: dict[str, int]
     kernels: int
