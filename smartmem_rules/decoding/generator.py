@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smartmem_rules.arguments import ARRAYS, CALLED, EXTENTS, MODEL, Kind, takes, whole
+from smartmem_rules.arguments import ARRAYS, CALLED, EXTENTS, MODEL, Kind, takes
 from smartmem_rules.decoding.cache import Cache, Sizes
 from smartmem_rules.decoding.choosing import Array, Sampling, Selection
 from smartmem_rules.decoding.errors import GenerateError
@@ -30,7 +30,7 @@ BOUND, BLOCK = 1024, 256
 TOKENS = 128
 """How many are generated where the caller does not say."""
 _SAMPLING = Kind("a Sampling", lambda value: isinstance(value, Sampling)).or_none()
-_ASKED = {"tokens": whole().or_none(), "sampling": _SAMPLING, "inputs": ARRAYS.or_none()}
+_ASKED = {"sampling": _SAMPLING, "inputs": ARRAYS.or_none()}
 
 
 class Generator:
