@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from smartmem_rules.certificate.certify import Verdict
     from smartmem_rules.decoding.generator import Generator
+    from smartmem_rules.explanation.documents import NodeExplanation, PairExplanation, RuleExplanation
     from smartmem_rules.graph.loading import Dims, ModelSource
     from smartmem_rules.graph.model import Graph
     from smartmem_rules.verification.results import Verification
@@ -227,7 +228,7 @@ def generate(
     bound: int = 1024,
     block: int = 256,
     cache: str = "model",
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, object] | None = None,
     **options: Any,
 ) -> list[list[int]]:
     """The tokens with which a language model goes on, for each prompt; a stop token at the end included.
@@ -291,7 +292,7 @@ def certify(
 
 def explain_model(
     graph: ModelSource | Graph, node: str, progress: Progress | None = None, **options: Unpack[PlanOptions]
-) -> dict[str, Any]:
+) -> NodeExplanation:
     """What becomes of an ONNX node, without building the kernels; `graph` may also be the path of a saved plan.
 
     The options are arguments of `optimize`, the result is that of `OptimizedPlan.explain`.
@@ -310,7 +311,7 @@ def explain_pair(
     second: str,
     progress: Progress | None = None,
     **options: Unpack[PlanOptions],
-) -> dict[str, Any]:
+) -> PairExplanation:
     """Why two ONNX nodes are not in one kernel: the fusion rule that came nearest and the figure that failed.
 
     The options are arguments of `optimize`; a saved plan no longer knows what its rules refused.
@@ -357,7 +358,7 @@ def verify(
 
 def explain_rule_on(
     graph: ModelSource | Graph, rule: str, progress: Progress | None = None, **options: Unpack[PlanOptions]
-) -> dict[str, Any]:
+) -> RuleExplanation:
     """Where a rule fires on a model and where it nearly does, without building the kernels.
 
     The options are arguments of `optimize`; `graph` may also be the path of a saved plan.

@@ -17,7 +17,7 @@ _TEXTS = {
 _LISTS = {"rules": "a list of files", "disable": "a list of names"}
 
 
-def check_types(options: Mapping[str, Any], dims: Any) -> None:
+def check_types(options: Mapping[str, object], dims: Any) -> None:
     """Refuse arguments that are of another type than their place takes.
 
     Args:
