@@ -265,7 +265,7 @@ def generate(
     bound: int = 1024,
     block: int = 256,
     cache: str = "model",
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, object] | None = None,
     **options: Any,
 ) -> list[list[int]]:
     """The tokens with which a language model goes on, for each prompt; a stop token at the end included.

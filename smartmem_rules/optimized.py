@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -50,11 +50,13 @@ from smartmem_rules.runtime.selftest.testing import executor_of
 from smartmem_rules.stages import Clock as Clock, Progress, Show
 
 if TYPE_CHECKING:
+    from smartmem_rules.explanation.documents import NodeExplanation, OptimizeReport
     from smartmem_rules.graph.loading import ModelSource
     from smartmem_rules.graph.model import Graph
     from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.plan.kernel.launch import Launch
     from smartmem_rules.report.subject import Subject
+    from smartmem_rules.runtime.executor import Latency
     from smartmem_rules.runtime.feeds import Array
 
 
@@ -121,7 +123,7 @@ class OptimizedPlan:
                 self._executor, self.self_test = tested.executor, tested.report
             return self._executor
 
-    def run(self, feeds: Mapping[str, Any], trace: str | Path | None = None) -> dict[str, Array]:
+    def run(self, feeds: Mapping[str, object], trace: str | Path | None = None) -> dict[str, Array]:
         """One inference: an array for each output. Several threads may call this at once.
 
         Args:
@@ -143,7 +145,7 @@ class OptimizedPlan:
         return traced_run(executor, self.making, feeds, trace)
 
     @takes(feeds=ARRAYS)
-    def pinned(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+    def pinned(self, feeds: Mapping[str, object]) -> dict[str, Array]:
         """Copies of inputs in memory of the host from which the device copies by itself, which saves runs a copy.
 
         They may be written anew between runs. Raises what `run` does.
@@ -151,12 +153,12 @@ class OptimizedPlan:
         return self.prepare().pinned(feeds)
 
     @takes(runs=whole(1), warmup=whole(0), feeds=ARRAYS.or_none())
-    def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, object] | None = None) -> Latency:
         """Milliseconds of whole inferences: {median_ms, min_ms, max_ms, runs, kernels, device}."""
         return self.prepare().benchmark(runs, warmup, self.random_feeds() if feeds is None else feeds)
 
     @takes(feeds=ARRAYS.or_none())
-    def profile(self, feeds: Mapping[str, Any] | None = None) -> list[tuple[str, float]]:
+    def profile(self, feeds: Mapping[str, object] | None = None) -> list[tuple[str, float]]:
         """Every kernel's name and milliseconds on the device."""
         return self.prepare().profile(self.random_feeds() if feeds is None else feeds)
 
@@ -170,7 +172,7 @@ class OptimizedPlan:
         self,
         seed: int = DEFAULT_SEED,
         dims: Mapping[str, int] | None = None,
-        given: Mapping[str, Any] | None = None,
+        given: Mapping[str, object] | None = None,
     ) -> dict[str, Array]:
         """Random inputs; integers that index something stay within it.
 
@@ -246,7 +248,7 @@ class OptimizedPlan:
             return self.last_check
 
     @takes(node=text("the name of a node"))
-    def explain(self, node: str) -> dict[str, Any]:
+    def explain(self, node: str) -> NodeExplanation:
         """What became of an ONNX node: {node, operator, outcome, kernels, rules, near_misses}.
 
         Raises:
@@ -257,7 +259,7 @@ class OptimizedPlan:
         meant = node if self.model is None else node_of(self.model, node)
         return explain(self.plan, meant, lambda: file_nodes(self.model))
 
-    def report_data(self) -> dict[str, Any]:
+    def report_data(self) -> OptimizeReport:
         """What `smartmem optimize --json` prints."""
         from smartmem_rules.explanation.report import report_data  # start-up time
 

@@ -112,7 +112,7 @@ class SpecializedModel(OptimizedPlan):
         self,
         seed: int = DEFAULT_SEED,
         dims: Mapping[str, int] | None = None,
-        given: Mapping[str, Any] | None = None,
+        given: Mapping[str, object] | None = None,
     ) -> dict[str, Array]:
         """Random inputs of the types that the last run's plan has; those whose values decide have to be given.
 
@@ -149,7 +149,7 @@ class SpecializedModel(OptimizedPlan):
         """The plans that are kept, the last used one at the end."""
         return list(self._plans.values())
 
-    def run(self, feeds: Mapping[str, Any], trace: str | Path | None = None) -> dict[str, Array]:
+    def run(self, feeds: Mapping[str, object], trace: str | Path | None = None) -> dict[str, Array]:
         """One inference; inputs of a new kind get a plan of their own first.
 
         Args:
@@ -188,7 +188,7 @@ class SpecializedModel(OptimizedPlan):
             self._plans[signature(declared, ())] = plan
         return plan
 
-    def plan_for(self, feeds: Mapping[str, Any]) -> tuple[OptimizedPlan, dict[str, Array]]:
+    def plan_for(self, feeds: Mapping[str, object]) -> tuple[OptimizedPlan, dict[str, Array]]:
         """The plan for inputs of this kind, and what of them it takes; `run` documents the errors."""
         from smartmem_rules.graph.failures import UnknownValuesError  # start-up time
         from smartmem_rules.graph.fitting import as_feed, fitted_model, signature  # start-up time

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
+    from smartmem_rules.runtime.feeds import Array
+
 ANSWER_IS_NO = 1
 BAD_INPUT = 2
 BUG = 70
@@ -293,7 +295,7 @@ def progress_display() -> Iterator[Callable[[str, int, int], None]]:
         yield show
 
 
-def read_inputs(files: Mapping[str, Path]) -> dict[str, Any]:
+def read_inputs(files: Mapping[str, Path]) -> dict[str, Array]:
     """The arrays of .npy files.
 
     Raises:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from smartmem_rules.cli import choices
 from smartmem_rules.cli.common import names
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.planned import PlanOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,11 +48,11 @@ def second_plan_options(function: F) -> F:
     return function
 
 
-def asked_of_second(how: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def asked_of_second(how: dict[str, Any]) -> tuple[PlanOptions, PlanOptions]:
     """The options of the first plan and those of the second; they are equal where nothing is different."""
     to = {key.removeprefix("to_"): value for key, value in how.items() if key.startswith("to_")}
     first = {key: value for key, value in how.items() if not key.startswith("to_")}
     second = {**first, **{key: value for key, value in to.items() if value and key not in ("rules", "disable")}}
     second["rules"] = (*first["rules"], *to["rules"])
     second["disable"] = [*first["disable"], *names(to["disable"])]
-    return first, second
+    return cast("PlanOptions", first), cast("PlanOptions", second)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from smartmem_rules.stages import Progress
 
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import ModelSource
+    from smartmem_rules.planned import PlanOptions
 
 BOUND, BLOCK = 1024, 256
 """Tokens that the cache holds at most, and by how many it grows, where the caller does not say."""
@@ -76,7 +77,7 @@ class Generator:
             raise GenerateError("a cache of 1 token holds no prompt with a token behind it; give a bound from 2 on")
         if not isinstance(cache, str) or cache not in TYPES:
             raise GenerateError(f"there is no cache of type {cache!r}; give {' or '.join(TYPES)}")
-        self.plans: Plans = plans_of(model, sequences, bound, cache, dims or {}, options, progress)
+        self.plans: Plans = plans_of(model, sequences, bound, cache, dims or {}, cast("PlanOptions", options), progress)
         self.sizes = Sizes(sequences=sequences, block=block, bound=bound)
         in_place = self.plans.facts.growth.in_place
         self.cache = Cache(self.plans.parts, self.sizes, self.plans.device, self.plans.home.context, not in_place)
@@ -97,7 +98,7 @@ class Generator:
         tokens: int | None = TOKENS,
         sampling: Sampling | None = None,
         stop: Collection[int] = (),
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object] | None = None,
     ) -> Iterator[tuple[int | None, ...]]:
         """The next token of every sequence, step by step.
 
@@ -126,7 +127,7 @@ class Generator:
         tokens: int = TOKENS,
         sampling: Sampling | None = None,
         stop: Collection[int] = (),
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object] | None = None,
     ) -> list[list[int]]:
         """The new tokens of each sequence, a stop token at the end included; see `stream`."""
         found: list[list[int]] = [[] for _ in range(self.sizes.sequences)]
@@ -142,7 +143,7 @@ class Generator:
         self,
         sampling: Sampling | None = None,
         stop: Collection[int] = (),
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object] | None = None,
     ) -> Iterator[Session]:
         """Several turns of one sequence, of which each goes on behind all before it; the cache is kept meanwhile.
 
@@ -180,7 +181,7 @@ class Generator:
         prompts: Sequence[int] | Sequence[Sequence[int]],
         tokens: int | None,
         sampling: Sampling,
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object] | None = None,
     ) -> Prompts:
         """The prompts, if they can be continued so with further inputs; raises GenerateError, and nothing runs."""
         checked_inputs(self.plans.facts.further, inputs)

@@ -32,7 +32,7 @@ class ClosedInputs:
             return None
         return ClosedInputs(tuple((name, type_.shape, storage_dtype(type_.dtype)) for name, type_ in types.items()))
 
-    def as_given(self, feeds: Mapping[str, Any]) -> dict[str, Array] | None:
+    def as_given(self, feeds: Mapping[str, object]) -> dict[str, Array] | None:
         """The feeds, if they are contiguous arrays of all inputs and nothing else; else `check_feeds` says more."""
         found: dict[str, Array] = {}
         for name, shape, dtype in self.expected:
@@ -45,7 +45,7 @@ class ClosedInputs:
         return found if len(feeds) == len(found) else None
 
 
-def check_feeds(types: Mapping[str, TensorType], feeds: Mapping[str, Any]) -> dict[str, Array]:
+def check_feeds(types: Mapping[str, TensorType], feeds: Mapping[str, object]) -> dict[str, Array]:
     """The inputs as contiguous arrays.
 
     Raises:

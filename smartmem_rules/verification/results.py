@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
 
 from smartmem_rules.language.syntax import Span
 from smartmem_rules.records import dataclass
@@ -43,7 +42,7 @@ class Counterexample:
     summary: str
     lines: tuple[str, ...]
     snippet: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +74,7 @@ class RuleReport:
     reason: str | None = None
     counterexample: Counterexample | None = None
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """The report as JSON."""
         found = self.counterexample
         return {
@@ -145,7 +144,7 @@ class Verification:
             verdicts[report.verdict] = verdicts.get(report.verdict, 0) + 1
         return found
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """The verification as JSON."""
         return {
             "rules": [r.data() for r in self.rules],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from smartmem_rules.arguments import CALLED, Kind, takes, text
 from smartmem_rules.explanation.model_nodes import GRAPH, file_nodes, node_of
@@ -12,6 +12,7 @@ from smartmem_rules.runtime.plan_file import is_plan_file, load_plan
 from smartmem_rules.stages import Clock, Progress
 
 if TYPE_CHECKING:
+    from smartmem_rules.explanation.documents import NodeExplanation, PairExplanation, RuleExplanation
     from smartmem_rules.graph.loading import ModelSource
     from smartmem_rules.graph.model import Graph
 
@@ -22,7 +23,7 @@ _NODE = text("the name of a node")
 @takes(graph=_PLAN_OR_GRAPH, node=_NODE, progress=CALLED.or_none())
 def explain_model(
     graph: ModelSource | Graph, node: str, progress: Progress | None = None, **options: Unpack[PlanOptions]
-) -> dict[str, Any]:
+) -> NodeExplanation:
     """What becomes of an ONNX node, without building the kernels; `graph` may also be the path of a saved plan.
 
     The options are arguments of `optimize`, the result is that of `OptimizedPlan.explain`.
@@ -42,7 +43,7 @@ def explain_pair(
     second: str,
     progress: Progress | None = None,
     **options: Unpack[PlanOptions],
-) -> dict[str, Any]:
+) -> PairExplanation:
     """Why two ONNX nodes are not in one kernel: the fusion rule that came nearest and the figure that failed.
 
     The options are arguments of `optimize`; a saved plan no longer knows what its rules refused.
@@ -62,7 +63,7 @@ def explain_pair(
 @takes(graph=_PLAN_OR_GRAPH, rule=text("the name of a rule"), progress=CALLED.or_none())
 def explain_rule_on(
     graph: ModelSource | Graph, rule: str, progress: Progress | None = None, **options: Unpack[PlanOptions]
-) -> dict[str, Any]:
+) -> RuleExplanation:
     """Where a rule fires on a model and where it nearly does, without building the kernels.
 
     The options are arguments of `optimize`; `graph` may also be the path of a saved plan.

@@ -46,14 +46,14 @@ def command(
     from smartmem_rules.views.stage_texts import inspect_model  # start-up time
 
     how["disable"] = names(how["disable"])
-    how, other = asked_of_second(how | {"level": level})
-    if second is None and other == how:
+    asked, other = asked_of_second(how | {"level": level})
+    if second is None and other == asked:
         raise click.UsageError("give a second MODEL|PLAN, or what is different the second time: --to-level, ...")
     remade = second or first
-    if other != how and is_plan_file(remade):
+    if other != asked and is_plan_file(remade):
         raise click.UsageError(f"{remade} is a plan, which is made already: --to-level and the like are for models")
     with progress_display() as progress:
-        sides = [inspect_model(first, progress, **how), inspect_model(second or first, progress, **other)]
+        sides = [inspect_model(first, progress, **asked), inspect_model(second or first, progress, **other)]
     found = [one for one in stage_differences(*sides) if not stage or one["stage"] in stage]
     if as_json:
         print_json({"launches": [len(side.plan.launches) for side in sides], "stages": found})

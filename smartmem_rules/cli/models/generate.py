@@ -82,7 +82,7 @@ def command(
     block: int,
     cache: str,
     as_json: bool,
-    dims: dict[str, Any],
+    dims: dict[str, int],
     inputs: dict[str, Path],
     **how: Any,
 ) -> None:

@@ -68,15 +68,15 @@ def command(
     if output is not None:
         refuse_unwritable(output)
     how["disable"] = names(how["disable"])
-    how, other = asked_of_second(how | {"level": level})
+    asked, other = asked_of_second(how | {"level": level})
     wanted = names(levels)
-    wanted = list(load_rules(how["rules"]).levels) if wanted == ["all"] else wanted
-    second = None if against is None and other == how else Asked(source=against or model, options=other)
+    wanted = list(load_rules(asked["rules"]).levels) if wanted == ["all"] else wanted
+    second = None if against is None and other == asked else Asked(source=against or model, options=other)
     if second is not None and second.is_plan and against is None:
         raise click.UsageError(f"{model} is a plan, which is made already: give the model, or --against another plan")
     with progress_display() as progress:
         data = report_data(
-            Asked(source=model, options=how),
+            Asked(source=model, options=asked),
             [] if no_levels else wanted,
             second,
             measures=not no_measure,

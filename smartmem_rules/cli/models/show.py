@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,9 @@ from smartmem_rules.cli.common import (
     say,
 )
 from smartmem_rules.cli.tables import table
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.explanation.documents import KernelShown, LaunchShown
 
 
 @click.command("show")
@@ -53,7 +56,7 @@ def command(model: Path, kernel: str | None, level: str, as_json: bool, **how: A
         _print_kernel(data)
 
 
-def _print_launches(model: str, launches: list[dict[str, Any]]) -> None:
+def _print_launches(model: str, launches: list[LaunchShown]) -> None:
     made = table(f"Launches of {model}", "", "kernel", "form", "kernels", "work-items", "bytes", "operations", "writes")
     for one in launches:
         numbers = (str(len(one["kernels"])), " x ".join(one["global_size"]), str(one["bytes_moved"]))
@@ -63,15 +66,15 @@ def _print_launches(model: str, launches: list[dict[str, Any]]) -> None:
     console().print(made)
 
 
-def _print_kernel(data: dict[str, Any]) -> None:
+def _print_kernel(data: KernelShown) -> None:
     say(data["text"])
     say(f"launch {data['launch']}: {data['launched_as']}\n")
     for name, one in data["schedule"].items():
         say(f"schedule of {name}: {one['sizes'] or 'no sizes to choose'}")
         for line in one["figures"]:
             say(f"    {line}")
-    for name, one in data["layouts"].items():
-        say(f"layout of {name}: {one['layout']}")
-        for line in one["candidates"]:
+    for name, layout in data["layouts"].items():
+        say(f"layout of {name}: {layout['layout']}")
+        for line in layout["candidates"]:
             say(line)
     say(f"\n{data['source']}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,9 @@ from smartmem_rules.cli.common import (
     reports_errors,
     say,
 )
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.fuzzing.requests import Request
 
 
 @click.command("fuzz")
@@ -89,7 +93,7 @@ def command(
         accepted = VERDICTS if tested else VERDICTS[:1]
         admitted = admit(accepted, names(only) or None, jobs, lambda done, total: progress("verify", done, total))
         wanted = Hunt(systems=systems, forms=forms, rules=admitted.names, seed=seed)
-        given = [{"file": str(path)} for path in models]
+        given: list[Request] = [{"file": str(path)} for path in models]
         requests = requests_for(given or drawn_requests(source, seed, count), wanted)
         answers = answers_by_dask(requests, scheduler) if scheduler else answers_here(requests, jobs)
         hunted = gather(answers, wanted, admitted, keep, lambda one: progress("hunt", one.models, len(requests)))
