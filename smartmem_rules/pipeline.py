@@ -33,6 +33,7 @@ from smartmem_rules.tensor.extents import SymbolicExtentError
 
 if TYPE_CHECKING:
     from smartmem_rules.egraph.model import Saturation
+    from smartmem_rules.exchange.certificates import MadeFor
     from smartmem_rules.plan.build import Planning
     from smartmem_rules.plan.means import PlanOptions
     from smartmem_rules.plan.scheduling import Scheduled
@@ -179,7 +180,7 @@ def _certificate(request: Request, imported: _Imported, extracted: _Extracted, p
     """The certificate of a plan whose kernels are not scheduled yet."""
     from smartmem_rules.provenance.certificate import certificate_text, made_certificate  # start-up time
 
-    how = {"device": imported.target.name, "level": request.level, "dtype": request.dtype}
+    how: MadeFor = {"device": imported.target.name, "level": request.level, "dtype": request.dtype}
     certificate = made_certificate(imported.graph, imported.base, extracted.saturation, planning, how)
     return certificate_text(certificate)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import onnx
 from onnx import TensorProto, helper
@@ -29,6 +29,7 @@ from smartmem_rules.tensor.primitives import storage_dtype
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import Dims, ModelSource
     from smartmem_rules.graph.model import Graph
+    from smartmem_rules.planned import PlanOptions
     from smartmem_rules.rulebase.base import RuleBase
 
 COUNTS = "seqlens_k"
@@ -47,7 +48,7 @@ class Reading:
     source: ModelSource
     sequences: int
     bound: int
-    options: Mapping[str, Any]
+    options: PlanOptions
 
     @property
     def base(self) -> RuleBase:
