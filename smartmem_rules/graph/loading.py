@@ -193,7 +193,7 @@ def open_dimensions(dims: Dims) -> tuple[Dimension, ...]:
     """The dimensions that are given as ranges.
 
     Raises:
-        GraphError: a value is neither a number from 0 on nor a range of them.
+        GraphError: a value is neither a positive number nor a range that rises from 0 or more.
     """
     for name, extent in dims.items():
         ends = extent if isinstance(extent, tuple | list) else (extent, extent)
@@ -201,10 +201,11 @@ def open_dimensions(dims: Dims) -> tuple[Dimension, ...]:
             raise GraphError(
                 f"the dimension {name!r} is given as {extent!r}; give a number or the ends of a range, (1, 512)"
             )
-        if not 0 <= ends[0] <= ends[1]:
+        least = 1 if ends[0] == ends[1] else 0
+        if not least <= ends[0] <= ends[1]:
             raise GraphError(
-                f"the dimension {name!r} cannot be {extent}; give a number from 0 on"
-                + (" or a range that rises" if isinstance(extent, tuple | list) else "")
+                f"the dimension {name!r} cannot be {extent}; give a positive number"
+                + (" or a range that rises, from 0 or more" if isinstance(extent, tuple | list) else "")
             )
     ranges = [(name, extent) for name, extent in dims.items() if isinstance(extent, tuple | list)]
     return tuple(Dimension(name, low, high) for name, (low, high) in ranges if low < high)
