@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smartmem_rules.arguments import ARRAYS, CALLED, EXTENTS, FILE, MODEL, SEED, check_kinds, takes, whole
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.limits import MOST_VALUES
 from smartmem_rules.logs import logger
@@ -46,6 +47,7 @@ class SpecializedModel(OptimizedPlan):
         fixed: the inputs whose values decide the plan, as far as runs have shown it.
     """
 
+    @takes(model=MODEL, most_plans=whole(1), make=CALLED.or_none())
     def __init__(
         self,
         model: ModelSource,
@@ -105,6 +107,7 @@ class SpecializedModel(OptimizedPlan):
         """The last run's plan with its kernels built. Raises GraphError before the first run."""
         return self.last.prepare(progress)
 
+    @takes(seed=SEED, dims=EXTENTS.or_none(), given=ARRAYS.or_none())
     def random_feeds(
         self,
         seed: int = DEFAULT_SEED,
@@ -158,6 +161,7 @@ class SpecializedModel(OptimizedPlan):
             GraphError: an input is missing or of a wrong kind, or no rule covers something in the model.
             PlanError, BuildError, RunError: as `smartmem_rules.optimize` and `OptimizedPlan.run`.
         """
+        check_kinds({"feeds": feeds, "trace": trace}, {"feeds": ARRAYS, "trace": FILE.or_none()})
         plan, left = self.plan_for(feeds)
         return plan.run({name: array for name, array in left.items() if name in plan.plan.inputs}, trace)
 

@@ -92,13 +92,9 @@ def print_check(screen: Console, check: ComparedOutputs | None) -> None:
     elif check["reference"] == "none":
         screen.print(f"[yellow]not checked[/]: {escape(check['reason'])}")
     else:
-        word = {True: "[green]equal[/]", False: "[red]outputs differ[/]", None: "[yellow]undecided[/]"}[check["passed"]]
-        error = check["max_relative_error"]
-        limit = _limit(check)
-        screen.print(
-            f"{word}: largest relative error {error if isinstance(error, str) else format(error, '.2e')} against "
-            f"{escape(check['reference'])} in {escape(check['precision'])} ({limit}, seed {check['seed']})"
-        )
+        color = {True: "green", False: "red", None: "yellow"}[check["passed"]]
+        word, colon, rest = check_line(check).partition(":")
+        screen.print(f"[{color}]{word}[/]{colon}{escape(rest)}")
         for line in (*([check["reason"]] if check["reason"] else []), *check["notes"]):
             screen.print(f"  {escape(line)}")
         if check["extents"]:
@@ -108,6 +104,16 @@ def print_check(screen: Console, check: ComparedOutputs | None) -> None:
                 names = ", ".join(f"{name}={value}" for name, value in one.items() if name != "max_relative_error")
                 made.add_row(escape(names), error if isinstance(error, str) else format(error, ".2e"))
             screen.print(made)
+
+
+def check_line(check: ComparedOutputs) -> str:
+    """What a comparison with a reference gave."""
+    word = {True: "equal", False: "outputs differ", None: "undecided"}[check["passed"]]
+    error = check["max_relative_error"]
+    return (
+        f"{word}: largest relative error {error if isinstance(error, str) else format(error, '.2e')} against "
+        f"{check['reference']} in {check['precision']} ({_limit(check)}, seed {check['seed']})"
+    )
 
 
 def _limit(check: ComparedOutputs) -> str:

@@ -56,7 +56,7 @@ def check_feeds(types: Mapping[str, TensorType], feeds: Mapping[str, object]) ->
         if name not in types:
             from smartmem_rules.language.fixes import did_you_mean  # start-up time
 
-            near = did_you_mean(name, types)
+            near = did_you_mean(str(name), types)
             problems.append(f"there is no input {name!r}; {near or 'the inputs are ' + _listed(types)}")
     arrays: dict[str, Array] = {}
     for name, type_ in types.items():

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from smartmem_rules.arguments import check_types
+from smartmem_rules.arguments import OPTIONS, check_kinds
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.pipeline import level_of, rules_of
@@ -55,7 +55,7 @@ class TorchOptions:
                 near = did_you_mean(name, known) or f"the options are {', '.join(known)}"
                 raise TorchError(f"the backend smartmem has no option {name!r}; {near}")
         made = TorchOptions(**dict[str, Any](given or {}))
-        check_types(made.of_optimize(), None)
+        check_kinds(made.of_optimize(), OPTIONS)
         base = rules_of(made.rules, made.disable)
         level_of(made.level, base)
         target_of(made.device, base)

@@ -115,7 +115,12 @@ class Verification:
     @property
     def sound(self) -> bool:
         """Whether no rule failed and none is vacuous."""
-        return all(r.verdict not in (FAILED, VACUOUS) for r in self.rules)
+        return not self.unsound
+
+    @property
+    def unsound(self) -> list[RuleReport]:
+        """The rules that failed, and those that are vacuous."""
+        return [r for r in self.rules if r.verdict in (FAILED, VACUOUS)]
 
     def counts(self) -> dict[str, int]:
         """How many rules have each verdict."""

@@ -6,7 +6,6 @@ import csv
 import functools
 import io
 import os
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,8 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from smartmem_rules.cli import choices
 from smartmem_rules.cli.common import (
-    ANSWER_IS_NO,
+    answer_no,
     console,
     fail,
     json_option,
@@ -24,6 +24,7 @@ from smartmem_rules.cli.common import (
     optimize_options,
     print_json,
     progress_display,
+    remark,
     reports_errors,
 )
 
@@ -41,11 +42,25 @@ _COLUMNS = (
 
 @click.command("bench")
 @click.argument("models", metavar="MODEL|PLAN ...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--level", "--levels", "levels", multiple=True, help="Levels, separated by commas, or `all`.")
+@click.option(
+    "--level",
+    "--levels",
+    "levels",
+    multiple=True,
+    shell_complete=choices.offered(choices.levels_or_all, separated=True),
+    help="Levels, separated by commas, or `all`.",
+)
 @optimize_options
 @click.option("--runs", default=10, show_default=True, type=click.IntRange(min=1))
 @click.option("--warmup", default=2, show_default=True, type=click.IntRange(min=0))
-@click.option("--against", "peers", multiple=True, metavar="SYSTEM,...", help="Other systems, in the same run.")
+@click.option(
+    "--against",
+    "peers",
+    multiple=True,
+    metavar="SYSTEM,...",
+    shell_complete=choices.offered(choices.peers, separated=True),
+    help="Other systems, in the same run.",
+)
 @click.option("--threads", type=click.IntRange(min=1), help="Of other systems on the CPU; by default the cores.")
 @click.option("--no-check", is_flag=True, help="Do not compare the outputs with a reference's first.")
 @click.option("--profile", is_flag=True, help="Also where the time goes, kernel by kernel.")
@@ -95,8 +110,13 @@ def command(
                 _add_profiles(rows, plans, data)
         data["results"] += rows
     _give(data, as_json, as_csv, plot)
-    if any(row["check"] and row["check"]["passed"] is False for row in data["results"]):
-        sys.exit(ANSWER_IS_NO)
+    differ = [
+        f"{row['model']}, {row['level']}: outputs differ, largest relative error {check['max_relative_error']}"
+        for row in data["results"]
+        if (check := row["check"]) and check["passed"] is False
+    ]
+    if differ:
+        answer_no(*differ)
 
 
 def _known(peers: Sequence[str]) -> list[str]:
@@ -159,7 +179,7 @@ def _contenders(
                 peer = Peer(name, path, feeds, threads, plans[0].prepare().device.name)
             except PeerError as error:
                 skipped.append({"model": plans[0].plan.model, "peer": name, "reason": str(error)})
-                click.echo(f"smartmem: left out: {error}", err=True)
+                remark(f"smartmem: left out: {error}")
                 continue
             stack.callback(peer.close)
             error_of = None
@@ -175,7 +195,7 @@ def _reference(model: Path, opening: Any, missing: type[Exception]) -> Any:
     try:
         return opening(model)
     except missing as error:
-        click.echo(f"smartmem: not checked: {error}", err=True)
+        remark(f"smartmem: not checked: {error}")
         return None
 
 

@@ -9,11 +9,13 @@ import click
 
 from smartmem_rules.cli.common import (
     json_option,
+    level_of_model_option,
     names,
     optimize_options,
     print_json,
     progress_display,
     reports_errors,
+    say,
 )
 from smartmem_rules.cli.second_plan import asked_of_second, second_plan_options
 from smartmem_rules.stages import STAGES
@@ -25,7 +27,7 @@ _SHOWN = 60
 @click.command("diff")
 @click.argument("first", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
 @click.argument("second", metavar="[MODEL|PLAN]", required=False, type=click.Path(path_type=Path))
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@level_of_model_option
 @optimize_options
 @second_plan_options
 @click.option("--stage", multiple=True, type=click.Choice(STAGES), help="Only this stage; repeatable.")
@@ -56,11 +58,11 @@ def command(
     if as_json:
         print_json({"launches": [len(side.plan.launches) for side in sides], "stages": found})
         return
-    click.echo(f"launches: {len(sides[0].plan.launches)} and {len(sides[1].plan.launches)}")
+    say(f"launches: {len(sides[0].plan.launches)} and {len(sides[1].plan.launches)}")
     for one in found:
-        click.echo(f"{one['stage']}: " + ("the same" if one["same"] else f"-{one['removed']} +{one['added']} lines"))
+        say(f"{one['stage']}: " + ("the same" if one["same"] else f"-{one['removed']} +{one['added']} lines"))
         lines = one["lines"] if full else one["lines"][:_SHOWN]
         for line in lines:
-            click.echo(f"    {line}")
+            say(f"    {line}")
         if len(lines) < len(one["lines"]):
-            click.echo(f"    ... {len(one['lines']) - len(lines)} more lines; --stage {one['stage']} --full shows all")
+            say(f"    ... {len(one['lines']) - len(lines)} more lines; --stage {one['stage']} --full shows all")

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from smartmem_rules.cli import choices
 from smartmem_rules.cli.common import (
     console,
     json_option,
+    level_of_model_option,
     names,
     optimize_options,
     print_json,
     progress_display,
     reports_errors,
+    say,
 )
 
 if TYPE_CHECKING:  # start-up time
@@ -38,8 +41,13 @@ SHOWN = 6
 @click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
 @click.argument("node", required=False)
 @click.argument("other", metavar="[NODE]", required=False)
-@click.option("--rule", metavar="NAME", help="Say where this rule fired and where it nearly did, instead of a NODE.")
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@click.option(
+    "--rule",
+    metavar="NAME",
+    shell_complete=choices.offered(choices.rules),
+    help="Say where this rule fired and where it nearly did, instead of a NODE.",
+)
+@level_of_model_option
 @optimize_options
 @json_option
 @reports_errors
@@ -101,14 +109,14 @@ def _show_node(data: NodeExplanation) -> None:
 
 def _show_pair(data: PairExplanation) -> None:
     for one, kernels in zip(data["nodes"], data["kernels"], strict=True):
-        click.echo(f"{one['operator']} {one['node']}: {', '.join(kernels) or 'no kernel'}".strip())
-    click.echo(data["answer"])
+        say(f"{one['operator']} {one['node']}: {', '.join(kernels) or 'no kernel'}".strip())
+    say(data["answer"])
     for refusal in data["refusals"]:
         place = f"   ({refusal['file']}:{refusal['line']})" if "file" in refusal else ""
         figures = "" if refusal["figure"] is None else f": {refusal['figure']:.6g}, it admits {refusal['limit']:.6g}"
-        click.echo(f"  {refusal['rule']}{place}")
-        click.echo(f"    {_some(refusal['writer'])} -> {_some(refusal['reader'])}")
-        click.echo(f"    {refusal['reason']}{figures}")
+        say(f"  {refusal['rule']}{place}")
+        say(f"    {_some(refusal['writer'])} -> {_some(refusal['reader'])}")
+        say(f"    {refusal['reason']}{figures}")
 
 
 def _some(nodes: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from smartmem_rules.cli.common import (
-    ANSWER_IS_NO,
+    answer_no,
     console,
     debug_option,
     json_option,
+    level_option,
     names,
     optimize_options,
     print_json,
@@ -25,7 +25,7 @@ from smartmem_rules.cli.common import (
 )
 from smartmem_rules.cli.conditions import Condition, fail_on_option
 from smartmem_rules.cli.left import print_left
-from smartmem_rules.cli.tables import print_optimize, print_rules
+from smartmem_rules.cli.tables import check_line, print_optimize, print_rules
 from smartmem_rules.stages import STAGES
 from smartmem_rules.statistics import RewriteStatistics
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @click.command("optimize")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken.")
+@level_option
 @optimize_options
 @self_test_option
 @click.option("--no-check", is_flag=True, help="Do not compare the outputs with a reference's.")
@@ -118,8 +118,10 @@ def command(
         if explain_left:
             print_left(console(), data["left"])
         _say_where(data, output, dump, how["rules"])
-    if broken or (check is not None and check["passed"] is False):
-        sys.exit(ANSWER_IS_NO)
+    if check is not None and check["passed"] is False:
+        answer_no(check_line(check))
+    if broken:
+        answer_no()
 
 
 def _broken(conditions: Sequence[Condition], data: OptimizeReport) -> list[str]:

@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
+from smartmem_rules.cli import choices
 from smartmem_rules.cli.common import (
     console,
     json_option,
+    level_of_model_option,
     names,
     optimize_options,
     print_json,
@@ -22,11 +24,12 @@ from smartmem_rules.cli.second_plan import asked_of_second, second_plan_options
 @click.command("report")
 @click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The HTML file to write.")
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@level_of_model_option
 @optimize_options
 @click.option(
     "--levels",
     multiple=True,
+    shell_complete=choices.offered(choices.levels_or_all, separated=True),
     default=("all",),
     show_default=True,
     help="Levels to compare, separated by commas; of a model, not a plan.",

@@ -10,11 +10,13 @@ import click
 from smartmem_rules.cli.common import (
     console,
     json_option,
+    level_of_model_option,
     names,
     optimize_options,
     print_json,
     progress_display,
     reports_errors,
+    say,
 )
 from smartmem_rules.cli.tables import table
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:  # start-up time
 @click.command("show")
 @click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
 @click.argument("kernel", required=False)
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@level_of_model_option
 @optimize_options
 @json_option
 @reports_errors
@@ -65,14 +67,14 @@ def _print_launches(model: str, launches: list[LaunchShown]) -> None:
 
 
 def _print_kernel(data: KernelShown) -> None:
-    click.echo(data["text"])
-    click.echo(f"launch {data['launch']}: {data['launched_as']}\n")
+    say(data["text"])
+    say(f"launch {data['launch']}: {data['launched_as']}\n")
     for name, one in data["schedule"].items():
-        click.echo(f"schedule of {name}: {one['sizes'] or 'no sizes to choose'}")
+        say(f"schedule of {name}: {one['sizes'] or 'no sizes to choose'}")
         for line in one["figures"]:
-            click.echo(f"    {line}")
+            say(f"    {line}")
     for name, layout in data["layouts"].items():
-        click.echo(f"layout of {name}: {layout['layout']}")
+        say(f"layout of {name}: {layout['layout']}")
         for line in layout["candidates"]:
-            click.echo(line)
-    click.echo(f"\n{data['source']}")
+            say(line)
+    say(f"\n{data['source']}")
