@@ -122,7 +122,7 @@ OPTIONS: Mapping[str, Kind] = {
 """What says how a model is optimized, wherever it is given."""
 
 
-def check_kinds(values: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
+def check_kinds(values: Mapping[str, object], kinds: Mapping[str, Kind]) -> None:
     """Refuse arguments that are of another kind than their place takes.
 
     Args:

@@ -22,7 +22,7 @@ PARTS = (
     ("quantised", 0), ("integer", 0),
 )  # fmt: skip
 """Sources of equally many models, each a test of its own, so that several processes share them."""
-SAMPLES = {"small": 12, "computed": 12, "listed": 12, "large": 6, "controlled": 10, "quantised": 10, "integer": 6}
+SAMPLES = {"small": 8, "computed": 8, "listed": 8, "large": 6, "controlled": 7, "quantised": 7, "integer": 5}
 """Of sources whose models take long or that have several parts, how many a part draws without `--all`."""
 
 
