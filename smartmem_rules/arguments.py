@@ -61,10 +61,6 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def _is_extent(value: Any) -> bool:
-    return _is_whole(value) or (isinstance(value, tuple | list) and len(value) == 2 and all(map(_is_whole, value)))
-
-
 def _is_map(value: Any, to: Callable[[Any], bool]) -> bool:
     return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(to, value.values()))
 
@@ -99,7 +95,7 @@ FILE = Kind("a path, as str or Path", _is_file)
 FILES = Kind("a list of files", lambda value: _is_list(value, _is_file))
 NAMES = Kind("a list of names", lambda value: _is_list(value, _is_text))
 CALLED = Kind("a function", lambda value: callable(value) and not isinstance(value, type))
-DIMS = Kind("the extents by the names of dimensions, as {'N': 8}", lambda value: _is_map(value, _is_extent))
+DIMS = Kind("the extents by the names of dimensions, as {'N': 8}", lambda value: _is_map(value, lambda one: True))
 EXTENTS = Kind("a number for each name of a dimension, as {'N': 8}", lambda value: _is_map(value, _is_whole))
 ARRAYS = Kind("an array for each name of an input, as {'x': array}", lambda value: _is_map(value, lambda one: True))
 MODEL = Kind("a path, the bytes of an ONNX file, or a ModelProto", _is_model)

@@ -98,6 +98,22 @@ def test_ranges_of_dimensions(tmp_path: Path, made: Any) -> None:
         assert caught.value.status == 4
 
 
+def test_axes_that_may_be_empty_and_the_least_of_two_extents(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[n, 3] x) => (y, z) {
+        s = Shape <end = 1> (x) four = Constant <value_ints = [4]> () k = Min(s, four) y, at = TopK <axis = 0> (x, k)
+        flat = Constant <value_ints = [-1]> () z = Reshape(y, flat) }"""
+    plan = optimize(onnx.parser.parse_model(text), dims={"n": (0, 9)})
+    same(plan, tmp_path / "a.plan", *(plan.random_feeds(n, {"n": n}) for n in (3, 0, 9, 4, 1)))
+
+
+def test_plans_that_count_extents_are_refused(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[7] x) => (y) {
+        i = NonZero(x) y = ReduceSum <keepdims = 0> (i) }"""
+    optimize(onnx.parser.parse_model(text)).save(tmp_path / "a.plan")
+    with pytest.raises(CError, match=r"count the extent NonZero_0\.1 while they run"), open_plan(tmp_path / "a.plan"):
+        pass
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("name", ["llama_tiny", "pythia_tiny"])
