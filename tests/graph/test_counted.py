@@ -10,7 +10,8 @@ from onnx import parser
 
 import smartmem_rules as sm
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.graph.model import OPENED
+from smartmem_rules.graph.known.opened import Opened
+from smartmem_rules.graph.model import OPENED, GraphError, Node
 from smartmem_rules.graph.parts import parts_of
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.rulebase.base import load_rules
@@ -128,3 +129,22 @@ def test_what_cannot_follow_counts_says_so() -> None:
         PlanError, match="no plan with dtype 'float16' for a model whose operators have to know extents"
     ):
         sm.optimize(made("a mean"), dtype="float16")
+
+
+def test_what_counts_the_same_has_one_extent_and_nothing_else_has() -> None:
+    twice = import_model(made("one mask, asked twice"), load_rules())
+    assert len(twice.counted) == 1
+    body = (
+        MODELS["a mean"] + " other = Less(x, zero) j = NonZero(other) u = Transpose(j) w = GatherND(x, u) z = Add(v, w)"
+    )
+    with pytest.raises(GraphError, match="do not broadcast"):
+        sm.optimize(parser.parse_model(f"{HEAD} g (float[3, 4] x) => (y, z) {{ {body} }}"))
+
+
+def test_attributes_of_a_key_are_compared_whole() -> None:
+    known = Opened()
+    values = [np.arange(5000), np.arange(5000)]
+    values[1][2500] = -1  # in the middle, which the text of an array leaves out
+    for place, value in enumerate(values):
+        known.counts_alike(Node(f"n{place}", "Count", ("x",), {"values": value}, (f"y{place}",)), [f"count{place}"])
+    assert known.alike == {"count0": "count0", "count1": "count1"}

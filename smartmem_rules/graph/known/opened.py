@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
+import numpy as np
+
 from smartmem_rules.graph.model import OPENED, Counted, Node, live_nodes
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
@@ -55,7 +57,7 @@ class Opened:
 
     def counts_alike(self, node: Node, counts: Sequence[str]) -> None:
         """Note what a node counts: nodes of one operator with equal operands and attributes count the same."""
-        key = node.operator, node.operands, repr(sorted(node.attributes.items()))
+        key = node.operator, node.operands, *((name, _known(node.attributes[name])) for name in sorted(node.attributes))
         for place, count in enumerate(counts):
             self.alike[count] = self._first.setdefault((*key, place), count)
 
@@ -64,6 +66,13 @@ class Opened:
         if count not in self.counted:
             self.counted[count] = Counted(Dimension(count, 0, high), count)
         return self.counted[count].dimension
+
+
+def _known(value: object) -> object:
+    """A value of an attribute as part of a key."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, tuple(value.reshape(-1).tolist())
+    return tuple(map(_known, value)) if isinstance(value, tuple | list) else value
 
 
 def live_and_counted(
