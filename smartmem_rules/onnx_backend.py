@@ -87,7 +87,8 @@ class PreparedModel(BackendRep):
 
     def _make(self, model: onnx.ModelProto) -> OptimizedPlan:
         rules = _rules(tuple(map(str, self.how.get("rules", ()))))
-        graph = import_model(model, rules, fold_outputs=False, limits=self.how.get("limits", DEFAULT_LIMITS))
+        limits = self.how.get("limits", DEFAULT_LIMITS)
+        graph = import_model(model, rules, fold_outputs=False, limits=limits, counts=True)
         return optimize(graph, **self.how)
 
 

@@ -257,7 +257,7 @@ def _imported(request: Request, clock: Stages) -> _Imported:
         target = target_of(request.device, base)
         source = request.source
         whole = isinstance(source, Graph)
-        graph = source if whole else import_model(source, base, request.dims, limits=request.limits)
+        graph = source if whole else import_model(source, base, request.dims, limits=request.limits, counts=True)
     clock.show("import", lambda: str(graph))
     return _Imported(graph=graph, base=base, level=level, target=target)
 

@@ -76,6 +76,7 @@ def import_model(
     limits: Limits = DEFAULT_LIMITS,
     folder: Path | None = None,
     weights: Mapping[str, Array] | None = None,
+    counts: bool = False,
 ) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
@@ -87,6 +88,7 @@ def import_model(
         limits: how large the model may be.
         folder: where the data files of a ModelProto are.
         weights: constants that the model names and does not hold; the graph shares their memory.
+        counts: extents that nodes count may become dimensions, for who takes the graph apart (`graph.parts`).
 
     Raises:
         LimitError: the model exceeds a limit.
@@ -109,7 +111,7 @@ def import_model(
         return _Import(proto, base, values, fold_outputs, limits, opened)
 
     try:
-        made = _imported(importing, dims or {})
+        made = _imported(importing, dims or {}) if counts else importing(None).run(dims or {})
     except BaseException:
         background.stop()
         raise
@@ -212,7 +214,6 @@ class _Import:
             types.update((name, self.types[name]) for name in node.outputs)
         layout = sum(node.name in self.layout_nodes for node in nodes)
         kept = frozenset(name for name in self.kept if name in types)
-        known = {name: self.values[name] for name in self.values.few(_FEW)}
         return Graph(
             name=self.model.graph.name,
             nodes=nodes,
@@ -223,7 +224,7 @@ class _Import:
             operator_counts=counts,
             layout_operators=layout,
             kept=kept,
-            known=known,
+            known={name: self.values[name] for name in self.values.few(_FEW)},
         )
 
     def _extents(self, name: str) -> Node:

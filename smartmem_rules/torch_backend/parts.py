@@ -76,7 +76,7 @@ class Support:
             module, inputs = _alone(node)
             program = exported_graph(module, inputs)
             base = rules_of(self.options.rules, self.options.disable)
-            import_model(program.model, base, limits=self.options.limits, weights=program.weights)
+            import_model(program.model, base, limits=self.options.limits, weights=program.weights, counts=True)
         except SmartmemError as error:
             return " ".join(str(error).split())
         return None

@@ -62,7 +62,7 @@ class PlannedGraph:
 def _optimized(program: OnnxProgram, options: TorchOptions) -> OptimizedPlan:
     try:
         base = rules_of(options.rules, options.disable)
-        graph = import_model(program.model, base, limits=options.limits, weights=program.weights)
+        graph = import_model(program.model, base, limits=options.limits, weights=program.weights, counts=True)
         return optimize_now(graph, **options.of_optimize())
     except UncoveredNodesError as error:
         raise RefusedError(program.explained(error)) from error

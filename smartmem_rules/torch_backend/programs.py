@@ -57,7 +57,9 @@ def _optimized(model: OnnxProgram, dims: dict[str, Any], options: dict[str, Any]
     limits = options.get("limits", DEFAULT_LIMITS)
     if sum(array.nbytes for array in model.weights.values()) > _MOST_HELD:
         base = rules_of(options.get("rules", ()), options.get("disable", ()))
-        return optimize_now(import_model(model.model, base, dims, limits=limits, weights=model.weights), **options)
+        return optimize_now(
+            import_model(model.model, base, dims, limits=limits, weights=model.weights, counts=True), **options
+        )
     whole = onnx.ModelProto()
     whole.CopyFrom(model.model)
     whole.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in model.weights.items())

@@ -100,7 +100,7 @@ def test_a_debug_build_finds_no_access_outside_of_tensors() -> None:
 
 
 def test_a_graph_that_counts_is_taken_apart() -> None:
-    graph = import_model(made("selected once more"), load_rules())
+    graph = import_model(made("selected once more"), load_rules(), counts=True)
     (first,) = (one.dimension for one in graph.counted)
     parts = [part.graph for part in parts_of(graph)]
     assert [part.dimensions for part in parts] == [(), (first,)]
@@ -116,7 +116,7 @@ def test_constants_have_a_name_of_their_own_in_each_part() -> None:
     body = "c = Constant <value = float[3, 4] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> () w = Mul(x, c) i = NonZero(w)"
     body += " t = Transpose(i) u = GatherND(w, t) total = ReduceSum <keepdims = 0> (u) y = Mul(c, total)"
     model = parser.parse_model(f"{HEAD} g (float[3, 4] x) => (y) {{ {body} }}")
-    parts = parts_of(import_model(model, load_rules()))
+    parts = parts_of(import_model(model, load_rules(), counts=True))
     names = [name for part in parts for name in part.graph.constants]
     assert len(names) == len(set(names))
     x = fed(5)["x"]
@@ -132,7 +132,7 @@ def test_what_cannot_follow_counts_says_so() -> None:
 
 
 def test_what_counts_the_same_has_one_extent_and_nothing_else_has() -> None:
-    twice = import_model(made("one mask, asked twice"), load_rules())
+    twice = import_model(made("one mask, asked twice"), load_rules(), counts=True)
     assert len(twice.counted) == 1
     body = (
         MODELS["a mean"] + " other = Less(x, zero) j = NonZero(other) u = Transpose(j) w = GatherND(x, u) z = Add(v, w)"
