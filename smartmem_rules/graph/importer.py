@@ -31,8 +31,8 @@ from smartmem_rules.graph.known.constants import constant_node_value, dense
 from smartmem_rules.graph.known.expected import check_elements
 from smartmem_rules.graph.known.folding import Folding
 from smartmem_rules.graph.known.keeping import keeping_rule_of
-from smartmem_rules.graph.known.opened import Opened, live_and_counted
-from smartmem_rules.graph.known.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
+from smartmem_rules.graph.known.opened import Opened, extents_nodes, live_and_counted
+from smartmem_rules.graph.known.shapes import evaluated_outputs, holds_extents, is_open
 from smartmem_rules.graph.known.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.loading import (
     DEFAULT_DOMAIN,
@@ -48,7 +48,7 @@ from smartmem_rules.graph.loading import (
     sorted_nodes,
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
-from smartmem_rules.graph.model import EXTENTS, Graph, Node
+from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.graph.unique_names import UniqueNames
 from smartmem_rules.graph.weights import Values, check_data_files
@@ -188,7 +188,8 @@ class _Import:
         bodies = Bodies(self.values, self.missing, self._process)
         endings = self.courses.endings(bodies, outputs, self.used.add("endings"))
         outputs += [] if endings is None else [endings.number]
-        kept, counted = live_and_counted(self.nodes, outputs, {} if self.opened is None else self.opened.counted)
+        everything = [*extents_nodes(self.nodes, outputs, self.values, self.node_names.add), *self.nodes]
+        kept, counted = live_and_counted(everything, outputs, {} if self.opened is None else self.opened.counted)
         counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
         given = list(inputs)
         if any(RUN_NUMBER in node.operands for node in kept):
@@ -206,7 +207,6 @@ class _Import:
     def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str], counts: Counter[str]) -> Graph:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
         read.update(dict.fromkeys(outputs))
-        nodes = [*(self._extents(name) for name in read if self.values.is_open(name)), *nodes]
         constants = self.values.table(n for n in read if n in self.values and not self.values.is_open(n))
         types = {name: self.types[name] for name in (*inputs, *constants)}
         for node in nodes:
@@ -226,11 +226,6 @@ class _Import:
             kept=kept,
             known={name: self.values[name] for name in self.values.few(_FEW)},
         )
-
-    def _extents(self, name: str) -> Node:
-        """What computes a known tensor of open extents when the model runs."""
-        equation = extents_equation(name, self.values[name], self.types[name].dtype)
-        return Node(self.node_names.add(f"{name}:{EXTENTS}"), EXTENTS, (), {}, (name,), (), (equation,))
 
     def _initializers(self, graph: onnx.GraphProto) -> None:
         for tensor in graph.initializer:
@@ -387,14 +382,12 @@ class _Import:
                 self.values[output] = value
             return True
         try:
-            results = evaluate_shapes(instance.equations, held)
+            results = evaluated_outputs(instance, held)
         except SymbolicExtentError:
             return False
-        types = {equation.tensor: equation.type for equation in instance.equations}
-        for place, output in enumerate(outputs):
-            result = results[output_name(place)]
+        for output, result, type_ in zip(outputs, results, instance.outputs, strict=False):
             if holds_extents(result):
-                self.values.put(output, result, types[output_name(place)])
+                self.values.put(output, result, TensorType(type_.dtype, result.shape))
             else:
                 self.values[output] = result
         return True

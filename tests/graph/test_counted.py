@@ -37,6 +37,10 @@ MODELS = {
     "one mask, asked twice": (
         f"{SELECTED} z = Exp(x) i2 = NonZero(m) t2 = Transpose(i2) w = GatherND(z, t2) y = Add(v, w)"
     ),
+    "a part of the shape": (
+        "u, at = Unique(x) s = Shape(u) c = Constant <value = bool[1] {1}> () n = Compress(s, c) "
+        "nought = Constant <value_ints = [0]> () y = ReduceSum(n, nought)"
+    ),
     "all but the first": (
         f"{SELECTED} one = Constant <value_ints = [1]> () most = Constant <value_ints = [9223372036854775807]> () "
         "nought = Constant <value_ints = [0]> () y = Slice(v, one, most, nought)"

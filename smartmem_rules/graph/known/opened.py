@@ -6,12 +6,14 @@ many elements as there can be, is cut to it, and all that follows is computed fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
 
-from smartmem_rules.graph.model import OPENED, Counted, Node, live_nodes
+from smartmem_rules.graph.known.shapes import extents_equation
+from smartmem_rules.graph.model import EXTENTS, OPENED, Counted, Node, live_nodes
+from smartmem_rules.graph.weights import Values
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.dimensions_read import dimensions_of
@@ -66,6 +68,20 @@ class Opened:
         if count not in self.counted:
             self.counted[count] = Counted(Dimension(count, 0, high), count)
         return self.counted[count].dimension
+
+
+def extents_nodes(
+    nodes: Sequence[Node], outputs: Sequence[str], values: Values, name: Callable[[str], str]
+) -> Iterator[Node]:
+    """What computes known tensors of open extents when the model runs, those that nodes read or that are outputs.
+
+    Args:
+        name: makes a name of a node that is not taken.
+    """
+    for tensor in dict.fromkeys([*(o for node in nodes for o in node.operands if o is not None), *outputs]):
+        if values.is_open(tensor):
+            equation = extents_equation(tensor, values[tensor], values.types[tensor].dtype)
+            yield Node(name(f"{tensor}:{EXTENTS}"), EXTENTS, (), {}, (tensor,), (), (equation,))
 
 
 def _known(value: object) -> object:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
+from smartmem_rules.tensor.binding import output_name
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,
@@ -32,6 +33,7 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
 from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.primitives import Array, cast, storage_dtype
 from smartmem_rules.tensor.ranges import bounds, maximum, minimum, same
 from smartmem_rules.tensor.substitution import lookup, ravel
@@ -98,6 +100,22 @@ def is_open(equations: Sequence[Equation]) -> bool:
         any(is_symbolic(v.extent) for v in equation.variables) or is_open_expression(equation.body)
         for equation in equations
     )
+
+
+def evaluated_outputs(instance: Instance, operands: Mapping[str, Array]) -> list[Array]:
+    """The outputs of an operator of numbers and open extents, cut to the extents that it counts.
+
+    Raises:
+        SymbolicExtentError: an element, or what is counted, is not decided for all values of the dimensions.
+    """
+    known = evaluate_shapes(instance.equations, operands)
+    results = [known[output_name(place)] for place in range(len(instance.outputs))]
+    for size in instance.sizes:
+        count = results[size.count].reshape(-1)[0]
+        if is_symbolic(count):
+            raise SymbolicExtentError(f"how many elements there are depends on the extent {count!r}")
+        results[size.output] = results[size.output].take(range(int(count)), size.axis)
+    return results
 
 
 def evaluate_shapes(equations: Sequence[Equation], tensors: Mapping[str, Array]) -> dict[str, Array]:
