@@ -244,7 +244,7 @@ def _switch_off(base: RuleBase, names: Collection[str]) -> None:
             "error",
             f"there is no rule, schedule or fuse block `{name}` to switch off",
             s.NOWHERE,
-            fix=advice(near) if (near := did_you_mean(name, known)) is not None else None,
+            fix=advice(did_you_mean(name, known) or "`smartmem reference` lists the names"),
         )
         for name in names
         if name not in known

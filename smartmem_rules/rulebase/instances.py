@@ -42,12 +42,12 @@ class Instances:
             try:
                 found = instantiate(self.base, operator, operands, attributes, outputs)
             except Unsupported as reason:
-                found = reason
+                found = reason.with_traceback(None)
             except (DefinitionError, SymbolicExtentError) as reason:
                 found = Unsupported(str(reason))
             self._known[key] = found
         if isinstance(found, Unsupported):
-            raise found
+            raise found.with_traceback(None)  # each time it is raised would add to what is kept
         return found
 
     def put(

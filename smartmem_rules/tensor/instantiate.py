@@ -93,14 +93,24 @@ def instantiate(
     overloads = base.operators.get(name)
     if not overloads:
         raise Unsupported(f"the rule base defines no operator {name}")
-    reasons: list[str] = []
+    reasons: list[Unsupported] = []
     for operator in overloads:
         try:
             return Instantiation(base, operator, operands, attributes, outputs).run(types_only)
         except Unsupported as reason:
-            if str(reason) not in reasons:
-                reasons.append(str(reason))
-    raise Unsupported("; ".join(reasons))
+            reasons.append(reason.with_traceback(None))
+    raise RefusedByAll(reasons)
+
+
+class RefusedByAll(Unsupported):
+    """No overload accepts the operands. The reasons of each are joined when they are read, as most are never read."""
+
+    def __init__(self, reasons: Sequence[Unsupported]) -> None:
+        super().__init__()
+        self._reasons = reasons
+
+    def __str__(self) -> str:
+        return "; ".join(dict.fromkeys(map(str, self._reasons)))
 
 
 def instantiate_overload(

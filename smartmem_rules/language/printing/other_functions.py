@@ -41,6 +41,29 @@ _OTHER = {
     **dict.fromkeys(("dot", "matmul", "einsum"), "a product is a reduction: `sum(k < K) a[i, k] * b[k, j]`"),
     **dict.fromkeys(("softmax",), "name the operator in a rule, `Softmax(x)`, or write its equations"),
 }
+_OPERATORS = {
+    **dict.fromkeys(("Multiply", "Times", "Product"), "Mul"),
+    **dict.fromkeys(("Subtract", "Minus"), "Sub"),
+    **dict.fromkeys(("Divide", "TrueDiv"), "Div"),
+    **dict.fromkeys(("Plus", "AddV2"), "Add"),
+    **dict.fromkeys(("Negative", "Negate"), "Neg"),
+    **dict.fromkeys(("Maximum",), "Max"),
+    **dict.fromkeys(("Minimum",), "Min"),
+    **dict.fromkeys(("Linear", "Dense", "FullyConnected", "InnerProduct", "Addmm"), "Gemm"),
+    **dict.fromkeys(("Dot", "Mm", "Bmm", "BatchMatMul", "Matmul"), "MatMul"),
+    **dict.fromkeys(("Permute", "SwapAxes"), "Transpose"),
+    **dict.fromkeys(("View",), "Reshape"),
+    **dict.fromkeys(("Cat", "Concatenate", "Stack"), "Concat"),
+    **dict.fromkeys(("Inverse", "Inv"), "Reciprocal"),
+    **dict.fromkeys(("Logistic",), "Sigmoid"),
+    **dict.fromkeys(("SiLU", "Silu"), "Swish"),
+    **dict.fromkeys(("Select",), "Where"),
+    **dict.fromkeys(("BroadcastTo",), "Expand"),
+    **dict.fromkeys(("Absolute",), "Abs"),
+    **dict.fromkeys(("Power",), "Pow"),
+    **dict.fromkeys(("Ln",), "Log"),
+}
+"""Operators of frameworks and what they are in ONNX."""
 _TYPES = {**dict.fromkeys(DTYPES), "double": "float64", "half": "float16", "long": "int64", "int": "int64"}
 
 
@@ -53,6 +76,12 @@ def of_another_language(call: s.Call, place: s.Span, known: Collection[str]) -> 
     if name in _TYPES:
         return advice(f"write `cast(x, {_TYPES[name] or name})`")
     return advice(_OTHER[name]) if name in _OTHER else None
+
+
+def operator_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix | None:
+    """The operator that other frameworks call by a name."""
+    same = _OPERATORS.get(name) or _OPERATORS.get(name[:1].upper() + name[1:])
+    return replacement(f"write `{same}`", place, same) if same is not None and same in known else None
 
 
 def how_called(function: str) -> Fix | None:

@@ -29,8 +29,9 @@ def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
             fix = replacement(text, let.span, "")
             yield Diagnostic(Code.UNUSED_LET, "error", message, let.place("name"), fix=fix)
         if isinstance(let.value, s.Pattern) and not isinstance(rule, s.Rewrite):
+            fix = advice(f"give `{let.name}` the value of an expression, such as `rank(x)`, or leave it out")
             message = "only rewrites name terms; here `let` names values of guards"
-            yield Diagnostic(Code.MALFORMED, "error", message, let.value.span)
+            yield Diagnostic(Code.MALFORMED, "error", message, let.value.span, fix=fix)
     for node in nodes(rule):
         if isinstance(node, s.Binder) and node.name in first:
             yield _twice(node.name, node.place("name"), first[node.name])
@@ -38,7 +39,8 @@ def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
 
 def _twice(name: str, span: s.Span, earlier: s.RuleLet) -> Diagnostic:
     secondary = (earlier.place("name"), "the first is here")
-    return Diagnostic(Code.DUPLICATE_NAME, "error", f"`{name}` has a meaning already", span, secondary=secondary)
+    message, fix = f"`{name}` has a meaning already", advice("give one of them another name")
+    return Diagnostic(Code.DUPLICATE_NAME, "error", message, span, secondary=secondary, fix=fix)
 
 
 def check_computed_on_left(left: s.Pattern) -> Iterator[Diagnostic]:
@@ -75,5 +77,6 @@ def check_uses_of_terms(guard: s.Expression, left: s.Pattern) -> Iterator[Diagno
     for node in nodes(guard):
         match node:
             case s.Call(function="uses", arguments=(s.Term(pattern=pattern), *_)) if pattern not in matched:
+                fix = advice("ask it of a tensor or a term of the left side: `uses(x)`")
                 message = "nothing of the model uses a term that the left side does not have"
-                yield Diagnostic(Code.IMPURE, "error", message, head(node.span, "uses"))
+                yield Diagnostic(Code.IMPURE, "error", message, head(node.span, "uses"), fix=fix)

@@ -186,7 +186,8 @@ class Assembly:
         signature = self._signature(pattern, path, count)
         outputs = self._outputs(pattern, path, signature.overload)
         before = set(self.choices)
-        reason, again = "", False
+        reason: Exception | None = None
+        again = False
         for attempt in range(EMPTY_TRIES if self.empties else LOCAL_TRIES):
             again = again or attempt > LOCAL_TRIES // 2
             if attempt:
@@ -194,7 +195,7 @@ class Assembly:
             try:
                 return self._try(pattern, path, dtype, signature, dict(operands), outputs, wanted)
             except (Unsupported, DefinitionError) as refusal:
-                reason = str(refusal)
+                reason = refusal
                 # where all was chosen before, the same would be refused again
                 again = again or not self.choices.keys() - before
         raise NoInstance(reason)
@@ -259,6 +260,9 @@ class Assembly:
         )
         draws.all(operands)
         fresh = draws.fresh
+        if wanted is not None:
+            # asked before the operator is made, which takes most of the time of an attempt
+            wanted.check_dtype(signature.result_dtype(operands, pattern.output or 0))
         before = self.leaves.keys() | self.values.keys()
         self._check_guards(before, fresh, self.values)
         ordered = [operands.get(place) for place in range(len(formals))]

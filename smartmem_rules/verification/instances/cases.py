@@ -238,6 +238,8 @@ class Search:
 
     def _longer(self, case: Case) -> Iterator[Case]:
         """Instances beside one whose result has more elements along an axis that has one element there."""
+        if 1 not in case.left.type.shape:
+            return
         found = 0
         for choices in itertools.islice(made_longer(case, self.random), _BESIDE):
             other = self._assemble(choices)

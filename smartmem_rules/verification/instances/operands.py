@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -192,7 +193,7 @@ def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str
     chance = generator.random()
     narrow = greatest - least < 2**16 and chance < _SATURATING_SHARE
     if narrow or (extreme and chance < drawn.extreme_share):
-        chosen = generator.choice(np.array(_remarkable(least, greatest), kind), shape)
+        chosen = generator.choice(_remarkable(least, greatest, kind), shape)
         if chance < drawn.extreme_share / 3:
             chosen = generator.integers(least, greatest, shape, dtype=kind, endpoint=True)
         values = np.where(generator.random(shape) < 0.5, chosen, values)
@@ -204,12 +205,13 @@ def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str
     return np.asarray(values)
 
 
-def _remarkable(least: int, greatest: int) -> list[int]:
+@cache
+def _remarkable(least: int, greatest: int, kind: str) -> Array:
     """The least and the greatest integer, powers of two and what lies beside them."""
     bits = (greatest - least).bit_length()
     powers = [sign * 2**k + step for k in range(bits) for step in (-1, 0, 1) for sign in (1, -1)]
     ends = [least, greatest, least + 1, greatest - 1]
-    return [*ends * 8, *(p for p in powers if least <= p <= greatest)]
+    return np.array([*ends * 8, *(p for p in powers if least <= p <= greatest)], kind)
 
 
 def _small(generator: np.random.Generator, shape: tuple[int, ...], positive: bool, drawn: Range) -> Array:

@@ -11,6 +11,7 @@ from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.patterns import is_absent, run_time_arguments
+from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
@@ -58,8 +59,12 @@ class Wanted:
         rank, (least, most) = len(type_.shape), ranks_of(self.formal.type.shape)
         if not least <= rank <= most or self.rank not in (None, rank):
             raise Unsupported(f"its reader wants another rank than {rank}")
-        if type_.dtype not in self.dtypes:
-            raise Unsupported(f"its reader takes no {type_.dtype}")
+        self.check_dtype(type_.dtype)
+
+    def check_dtype(self, dtype: str | None) -> None:
+        """Raises Unsupported where a result is of an element type that does not fit, as far as it is known."""
+        if dtype is not None and dtype not in self.dtypes:
+            raise Unsupported(f"its reader takes no {dtype}")
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,18 @@ class Signature:
         if outer is not None and shape is None and self.gives_shape_of(formal):
             return Wanted(formal=outer.formal, known=outer.known, shape=None, rank=outer.rank, dtypes=dtypes)
         return Wanted(formal=formal, known=known, shape=shape, rank=self.rank(formal), dtypes=dtypes)
+
+    def result_dtype(self, operands: Operands, place: int) -> str | None:
+        """The element type of a result, where an operand of the same type variable says it."""
+        outputs = self.overload.outputs
+        name = outputs[min(place, len(outputs) - 1)].type.dtype
+        if name in DTYPE_CLASSES and all(variable.name != name for variable in self.overload.dtypes):
+            return None
+        for number, formal in enumerate(self.formals):
+            operand = operands.get(number)
+            if operand is not None and formal.type is not None and formal.type.dtype == name:
+                return operand.type.dtype
+        return None
 
     def rank(self, formal: ast.Input) -> int | None:
         """The number of axes that a requirement `rank(S) == n` wants of an operand."""
