@@ -50,6 +50,13 @@ class Instances:
             raise found.with_traceback(None)  # each time it is raised would add to what is kept
         return found
 
+    def known(
+        self, operator: str, operands: Sequence[TensorType | None], attributes: Mapping[str, Value], outputs: int
+    ) -> Instance | None:
+        """What `get` gave before; None where it was not asked, or where no overload accepts the operands."""
+        found = self._known.get(_key(operator, operands, attributes, outputs))
+        return None if isinstance(found, Unsupported) else found
+
     def put(
         self, operands: Sequence[TensorType | None], attributes: Mapping[str, Value], outputs: int, instance: Instance
     ) -> None:

@@ -207,7 +207,7 @@ class Builder(RuleBuilder):
         tensor = tokens_of(children, "NAME")[0]
         places = self._name(tensor)
         if member is not None:
-            places["member"] = nodes_of(children, list)[0][1].place("name")
+            places["member"] = self._span(nodes_of(children, list)[0][1:2])
         view, scan = has(children[:1], "view"), has(children[:1], "scan")
         if view:
             places["view"] = self._span(children[:1])

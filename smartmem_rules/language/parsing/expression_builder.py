@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import Fix, replacement
+from smartmem_rules.language.fixes import Fix, advice
 from smartmem_rules.language.parsing.tokens import Token
 from smartmem_rules.language.patterns import OR, application_of, pattern_of
 
@@ -159,7 +159,7 @@ class ExpressionBuilder:
             return call
         bundles = tokens_of(attributes, "BUNDLE")
         for extra in bundles[1:]:
-            fix = replacement("leave it out: one name stands for all other attributes", self._span([extra]), "")
+            fix = advice("leave one of them out: one name stands for all other attributes")
             self._problem(self._span([extra]), "an operator has one `@` bundle of attributes at most", fix)
         made = application_of(call, self._problem)
         places = {**made.places} | ({"bundle": self._span(bundles[:1])} if bundles else {})

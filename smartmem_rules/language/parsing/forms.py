@@ -7,6 +7,7 @@ import re
 from smartmem_rules.language.fixes import Fix, advice
 from smartmem_rules.language.parsing.brackets import without_texts
 from smartmem_rules.language.parsing.expectation import wants_expression
+from smartmem_rules.language.parsing.repairs import piece_before
 from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
 
@@ -48,6 +49,7 @@ _AFTER_SIDES = {
 _EQUATION = "an equation reads `y[*i] = EXPRESSION`"
 _FIRST = re.compile(rf"^\s*({'|'.join((*ITEM_WORDS, *BLOCK_WORDS))})\b", re.MULTILINE)
 _RULES = ("rewrite", "eliminate", "index", "derive", "keep")
+_WORDS = frozenset((*_ITEMS, *_CLAUSES, *_AFTER_SIDES, "then", "else", "if", "and", "or", "not", "in"))
 _ENDS_VALUE = re.compile(r"[\w\])\"]\s*$")
 
 
@@ -61,10 +63,17 @@ def _missing(stop: Stop, text: str) -> str:
     """What the place lacks: a value, or what joins two of them."""
     found = stop.found
     shown = "at the end" if found == "the end of the text" else f"before `{found}`"
+    if found.startswith("the character"):
+        return "remove it: it is no sign of rule files"
+    if re.fullmatch(r"\d{19,}", found):
+        return "whole numbers lie below 2^63; a float is written `1.5e20`"
     if wants_expression(stop.accepted):
         return f"a value is missing {shown}"
-    if _ENDS_VALUE.search(text) and re.match(r"[\w\"(]", found) and found != "the end of the text":
-        return f"nothing joins `{text.split()[-1][-20:]}` and `{found}`"
+    if "NAME" in stop.accepted and not found[:1].isalnum() and not _ENDS_VALUE.search(text):
+        return f"a name is missing {shown}"
+    last = piece_before(stop)
+    if last and _ENDS_VALUE.search(text) and re.match(r"[\w\"(]", found) and found != "the end of the text":
+        return "" if last in _WORDS else f"nothing joins `{last}` and `{found}`"
     return ""
 
 

@@ -23,6 +23,7 @@ from smartmem_rules.verification.semantics.terms import Leaf, Term
 
 _WHOLE = 0.6
 """How often an extent that divides another one is all of it."""
+_SIGNATURES: ByIdentity[Sequence[ast.Operator], dict[tuple[int, int], list[Signature]]] = ByIdentity(4096)
 _FACTORS: ByIdentity[ast.Operator, list[tuple[str, str]]] = ByIdentity(4096)
 
 Operands = Mapping[int, Term | None]
@@ -205,7 +206,12 @@ def _factors(overload: ast.Operator) -> list[tuple[str, str]]:
 
 def signatures(overloads: Sequence[ast.Operator], name: str, count: int) -> list[Signature]:
     """The overloads that take so many run-time operands. Raises NoInstance where there is none."""
-    found = [Signature(one, formals) for one in overloads if (formals := formals_of(one, count)) is not None]
+    by_count = _SIGNATURES.get(overloads, lambda _: {})
+    key = len(overloads), count  # a rule base may get further overloads
+    found = by_count.get(key)
+    if found is None:
+        found = [Signature(one, formals) for one in overloads if (formals := formals_of(one, count)) is not None]
+        by_count[key] = found
     if not found:
         raise NoInstance(f"{name} takes no {count} operands")
     return found
