@@ -308,12 +308,16 @@ class _Loader:
         siblings = [sibling.name for sibling in target.parent.glob("*.smr")] if target.parent.is_dir() else []
         message = f"the imported file `{item.path}` does not exist"
         near = nearest(target.name, siblings)
-        fix = None
+        shipped = {path.relative_to(rules_path()).as_posix() for path in rules_path().rglob("*.smr")}
+        built_in = nearest(item.path, shipped)
         if (rules_path() / item.path).is_file():
             fix = replacement("leave it out: the built-in rules are always loaded", item.span, "")
         elif near is not None:
             corrected = (Path(item.path).parent / near).as_posix()
             fix = replacement(f"did you mean `{near}`?", item.place("path"), f'"{corrected}"')
+        elif built_in is not None:
+            text = f"leave it out: it is like the built-in `{built_in}`, and the built-in rules are always loaded"
+            fix = replacement(text, item.span, "")
         else:
             fix = advice(f"it is looked for beside this file: put it into `{target.parent.name or '.'}`")
         self.errors.append(Diagnostic(Code.IMPORT_NOT_FOUND, "error", message, item.span, fix=fix))

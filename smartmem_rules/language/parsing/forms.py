@@ -66,7 +66,7 @@ def _missing(stop: Stop, text: str) -> str:
     if found.startswith("the character"):
         return "remove it: it is no sign of rule files"
     if re.fullmatch(r"\d{19,}", found):
-        return "whole numbers lie below 2^63; a float is written `1.5e20`"
+        return "whole numbers have at most 18 digits: write `2 ** 63 - 1`, or a float `1.5e20`"
     if wants_expression(stop.accepted):
         return f"a value is missing {shown}"
     if "NAME" in stop.accepted and not found[:1].isalnum() and not _ENDS_VALUE.search(text):

@@ -21,6 +21,7 @@ from smartmem_rules.language.parsing.builder import Builder
 from smartmem_rules.language.parsing.expectation import in_words
 from smartmem_rules.language.parsing.forms import form
 from smartmem_rules.language.parsing.grammar import builder_of_lark, grammar, resolving
+from smartmem_rules.language.parsing.headings import upper_case_let
 from smartmem_rules.language.parsing.hints import hint, rangeless
 from smartmem_rules.language.parsing.repairs import repaired
 from smartmem_rules.language.parsing.stops import Stop
@@ -108,6 +109,10 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     begin = rangeless(stop)
     if begin is not None:
         return Diagnostic(Code.SYNTAX, "error", "this reduction has no range", begin, fix=fix)
+    named = upper_case_let(stop)
+    if named is not None:
+        message = "the name of a rule's value begins with an upper-case letter"
+        return Diagnostic(Code.SYNTAX, "error", message, named, fix=fix)
     return Diagnostic(Code.SYNTAX, "error", f"{found} cannot stand here", span, note=note, fix=fix)
 
 

@@ -10,7 +10,7 @@ from smartmem_rules.language.fixes import Edit, Fix, applied, before, edit, near
 from smartmem_rules.language.parsing import lalr
 from smartmem_rules.language.parsing.builder import Builder
 from smartmem_rules.language.parsing.stops import Stop
-from smartmem_rules.language.vocabulary import ITEM_WORDS
+from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
 
 _SIGNS = (",", ";", ":", "=", "->", "=>", ")", "]", "}", "in", "{")
 """Signs that stand between parts; operators are left out, as any of them could be meant."""
@@ -31,7 +31,7 @@ def repaired(text: str, stop: Stop) -> Fix | None:
     """
     if len(text) > _LONGEST:
         return None
-    kinds = (_insertions, _begun, _respelt, _left_out, _replacements, _swapped)
+    kinds = (_insertions, _parted, _begun, _respelt, _left_out, _replacements, _swapped)
     for tries in (kind(stop) for kind in kinds):
         found = [fix for fix in tries if _parses(applied(text, fix.edits))]
         if len(found) == 1:
@@ -53,6 +53,15 @@ def _begun(stop: Stop) -> Iterator[Fix]:
         if sign in stop.signs:
             inserted = Edit(before(stop.span), sign + " " * sign.isalpha())
             yield edit(f"`{sign}` is missing {_shown(stop)}", inserted)
+
+
+def _parted(stop: Stop) -> Iterator[Fix]:
+    """With a blank behind the word of the language that a longer word begins with."""
+    here = _piece_at(stop)
+    for word in (*_WORDS, *BLOCK_WORDS):
+        if word in stop.signs and here.startswith(word) and here != word:
+            place = stop.here(len(here))
+            yield edit(f"write `{word} {here[len(word) :]}`", Edit(place, f"{word} {here[len(word) :]}"))
 
 
 def _shown(stop: Stop) -> str:
@@ -81,7 +90,7 @@ def _left_out(stop: Stop) -> Iterator[Fix]:
 def _replacements(stop: Stop) -> Iterator[Fix]:
     here = _piece_at(stop)
     if here:
-        for sign in (*_SIGNS, *_OPENING):
+        for sign in (*_SIGNS, "(", "["):
             if sign in stop.signs:
                 yield edit(f"write `{sign}`", Edit(stop.here(len(here)), sign))
 

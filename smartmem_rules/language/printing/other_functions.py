@@ -64,6 +64,17 @@ _OPERATORS = {
     **dict.fromkeys(("Ln",), "Log"),
 }
 """Operators of frameworks and what they are in ONNX."""
+_KINDS = {
+    **dict.fromkeys(("half", "fp16", "f16"), "float16"),
+    **dict.fromkeys(("double", "fp64", "f64"), "float64"),
+    **dict.fromkeys(("single", "fp32", "f32"), "float32"),
+    **dict.fromkeys(("long", "i64"), "int64"),
+    **dict.fromkeys(("i32",), "int32"),
+    **dict.fromkeys(("str", "text", "char"), "string"),
+    **dict.fromkeys(("list", "tuple", "array", "vector"), "ints"),
+    **dict.fromkeys(("number", "real", "scalar"), "float"),
+}
+"""Dtypes and kinds of attributes of other languages."""
 _TYPES = {**dict.fromkeys(DTYPES), "double": "float64", "half": "float16", "long": "int64", "int": "int64"}
 
 
@@ -81,6 +92,12 @@ def of_another_language(call: s.Call, place: s.Span, known: Collection[str]) -> 
 def operator_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix | None:
     """The operator that other frameworks call by a name."""
     same = _OPERATORS.get(name) or _OPERATORS.get(name[:1].upper() + name[1:])
+    return replacement(f"write `{same}`", place, same) if same is not None and same in known else None
+
+
+def kind_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix | None:
+    """The dtype or the kind of attribute that other languages call by a name."""
+    same = _KINDS.get(name.lower())
     return replacement(f"write `{same}`", place, same) if same is not None and same in known else None
 
 

@@ -11,7 +11,18 @@ from smartmem_rules.language.blocks.workarounds import ClauseError, workaround_o
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import family_name
-from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, before, edit, nearest, replacement, spelling
+from smartmem_rules.language.fixes import (
+    Edit,
+    Fix,
+    advice,
+    any_of,
+    before,
+    edit,
+    inserted,
+    nearest,
+    replacement,
+    spelling,
+)
 from smartmem_rules.language.schema import ACTIONS, RESULTS, SUBJECTS, keys_of_block
 from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
 
@@ -26,6 +37,14 @@ def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
     first: dict[str, s.Entry] = {}
     for entry in block.entries:
         key = keys.get(entry.key)
+        swallowed = _swallowed(entry, keys)
+        if swallowed:
+            place = entry.place(f"value:{swallowed - 1}")
+            message = f"`;` is missing behind `{entry.values[swallowed - 1]}`"
+            fix = inserted("each key with its values ends with `;`", place, ";")
+            yield Diagnostic(Code.BAD_VALUE, "error", message, place, fix=fix)
+            first.update({str(value): entry for value in (entry.key, *entry.values) if value in keys})
+            continue
         if key is None:
             near = spelling(entry.key, keys, entry.place("key"))
             note = None if near else f"its keys are {', '.join(keys)}"
@@ -42,12 +61,22 @@ def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
         yield from _check_values(entry, key, known)
     meant = {nearest(entry.key, keys) for entry in block.entries if entry.key not in keys}
     missing = [key for key in keys.values() if key.required and key.name not in first and key.name not in meant]
-    if missing:
+    misread = any(entry.key not in keys or _swallowed(entry, keys) for entry in block.entries)
+    if missing and not misread:  # what is misspelt or swallowed may be what lacks
         names = ", ".join(f"`{key.name}`" for key in missing)
         meanings = "; ".join(f"`{key.name}`: {key.meaning}" for key in missing)
         message = f"`{block.name}` lacks {names}"
         fix = advice(f"add {' '.join(f'`{key.name} {_example(key)};`' for key in missing)}")
         yield Diagnostic(Code.MISSING_KEY, "error", message, block.place("name"), note=meanings, fix=fix)
+
+
+def _swallowed(entry: s.Entry, keys: Collection[str]) -> int:
+    """The number of the value that is a key at the beginning of a line, so that a `;` is missing; 0 where none is."""
+    for number, value in enumerate(entry.values[1:], 1):
+        lines = [entry.place(f"value:{place}").line for place in (number - 1, number)]
+        if value in keys and lines[0] < lines[1]:
+            return number
+    return 0
 
 
 def _example(key: Key) -> str:

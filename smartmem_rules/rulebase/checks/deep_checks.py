@@ -251,12 +251,20 @@ def _sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
         "the sides have different types",
         written.right.span,
         note=note,
-        fix=advice(
-            "add a guard that excludes this"
-            if sometimes
-            else "give the right side the shape and dtype of the left: by `keepdims`, `Reshape`, `Transpose` or `Cast`"
-        ),
+        fix=advice("add a guard that excludes this" if sometimes else _other_type(str(found["left"]), right)),
     )
+
+
+def _other_type(left: str, right: str) -> str:
+    """How a right side gets the type of the left one; types are written as `float32[2, 3]`."""
+    (dtype, _, shape), (other, _, other_shape) = left.partition("["), right.partition("[")
+    if dtype != other and shape == other_shape:
+        return f"the right side has to be {dtype}: put a `Cast` around it, or write an operator that gives {dtype}"
+    if dtype == other and other_shape:
+        return (
+            "give the right side the shape of the left one: by `keepdims`, `axes`, `Reshape`, `Transpose` or `Expand`"
+        )
+    return "give the right side the shape and dtype of the left: by `keepdims`, `Reshape`, `Transpose` or `Cast`"
 
 
 def _rewrite_finding(base: DeepChecker, rule: s.Rewrite) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -43,13 +43,27 @@ def _twice(name: str, span: s.Span, earlier: s.RuleLet) -> Diagnostic:
     return Diagnostic(Code.DUPLICATE_NAME, "error", message, span, secondary=secondary, fix=fix)
 
 
-def check_computed_on_left(left: s.Pattern) -> Iterator[Diagnostic]:
+def check_computed_on_left(left: s.Pattern, operators: Mapping[str, Sequence[s.Operator]]) -> Iterator[Diagnostic]:
     """Computations where a left side wants a name, a number or an operator."""
+    readers = {id(a): p for p in subpatterns(left) if isinstance(p, s.PatternOperator) for a in p.arguments}
     for part in subpatterns(left):
         if isinstance(part, s.PatternComputed):
-            message = f"a left side cannot compute `{print_expression(part.value)}`"
-            fix = advice(_ON_LEFT)
-            yield Diagnostic(Code.COMPUTED_ON_LEFT, "error", message, part.span, fix=fix)
+            value = print_expression(part.value)
+            message = f"a left side cannot compute `{value}`"
+            reader = readers.get(id(part))
+            named = [] if reader is None else _lists_of(operators.get(reader.operator, ()))
+            said = _ON_LEFT
+            if reader is not None and named and isinstance(part.value, s.ListOf):
+                said = (
+                    f"a known list stands behind the operands by its name: `{reader.operator}(x; {named[0]} = {value})`"
+                )
+            yield Diagnostic(Code.COMPUTED_ON_LEFT, "error", message, part.span, fix=advice(said))
+
+
+def _lists_of(overloads: Sequence[s.Operator]) -> list[str]:
+    """The attributes and compile-time operands of an operator that are lists, the operands first."""
+    operands = [item.name for one in overloads for item in one.inputs if item.constant in ("ints", "floats", "tensor")]
+    return operands + [one.name for each in overloads for one in each.attributes if one.kind in ("ints", "floats")]
 
 
 def check_loops(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:

@@ -11,6 +11,7 @@ from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, edit, spelling
+from smartmem_rules.language.printing.other_functions import kind_elsewhere
 from smartmem_rules.language.vocabulary import (
     ALL_FUNCTIONS,
     ATTRIBUTE_KINDS,
@@ -283,7 +284,7 @@ def _check_output_indices(equation: s.EquationSyntax, output: s.Output) -> Itera
 
 def _known(word: str, words: frozenset[str] | set[str], code: Code, what: str, span: s.Span) -> Iterator[Diagnostic]:
     if word not in words:
-        near = spelling(word, words, span)
+        near = kind_elsewhere(word, span, words) or spelling(word, words, span)
         note = None if near else f"there are {', '.join(sorted(words))}"
         fix = near or advice("write one of these")
         if near is None and what == "dtype":

@@ -13,6 +13,7 @@ from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement, spelling
 from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.printing.other_functions import operator_elsewhere
+from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS
 from smartmem_rules.rulebase.checks.analysis_checks import check_derived, check_facts
@@ -227,8 +228,8 @@ def _check_direction(
     names: Names,
 ) -> Iterator[Diagnostic]:
     if isinstance(left, s.PatternVariable | s.PatternNumber):
-        yield _bare(left.span)
-    computed = list(check_computed_on_left(left))
+        yield _bare(left.span, right)
+    computed = list(check_computed_on_left(left, operators))
     if computed:
         yield from computed
         return
@@ -372,12 +373,16 @@ def _unbound(name: str, span: s.Span, bound: set[str]) -> Diagnostic:
     message = f"`{name}` is not bound by the left side"
     binds = any_of(bound) or "no tensor: name one there"
     known = advice(f"the left side binds {binds}")
+    if name.startswith(("@", "*")):
+        known = advice(f"write `{name}` on the left, too; it binds {binds}")
     return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=spelling(name, bound, span) or known)
 
 
-def _bare(span: s.Span) -> Diagnostic:
+def _bare(span: s.Span, right: s.Pattern | None = None) -> Diagnostic:
     message = "the left side is a single variable or number and would match everywhere"
     fix = advice("begin with an operator: `Add(x, 0) => x`")
+    if isinstance(right, s.PatternOperator):
+        fix = advice(f"exchange the sides: `{print_pattern(right)}` becomes what stands on the left now")
     return Diagnostic(Code.BARE_LEFT_SIDE, "error", message, span, fix=fix)
 
 

@@ -99,6 +99,10 @@ class Scope:
         for binder in binders:
             if binder.bound != s.Name(binder.span, "_"):
                 found += scope.problems(binder.bound)
+            if binder.kind == "unrolled" and isinstance(binder.bound, s.Name) and binder.bound.id in scope.ranks:
+                message = f"`{binder.bound.id}` is a tensor, and an index runs below an extent"
+                fix = advice(f"write `{binder.name} < EXTENT` with an extent of `{binder.bound.id}`: `sum(k < K) x[k]`")
+                found.append(Diagnostic(Code.NO_EXTENT, "error", message, binder.bound.span, fix=fix))
             scope = scope.with_names([binder.name])
             if binder.kind == "loops":
                 scope = replace(scope, lists=scope.lists | {binder.name})

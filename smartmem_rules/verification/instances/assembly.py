@@ -84,7 +84,7 @@ class Assembly:
         )
         left = self._term(self.search.left, "0", dtype)
         assert left is not None
-        if left.type.elements == 0 or is_empty(left) != self.empties:
+        if not self.search.results_may_be_empty and (left.type.elements == 0 or is_empty(left) != self.empties):
             raise NoInstance("empty")
         if any(t.type.elements > self.search.most_elements for t in subterms(left)):
             raise NoInstance("too large")
@@ -277,7 +277,7 @@ class Assembly:
         term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
         if wanted is not None:
             wanted.check(term.type)
-        if least_extent(term) < (0 if self.empties else 1):
+        if least_extent(term) < (0 if self.empties or self.search.results_may_be_empty else 1):
             raise Unsupported("a tensor has no elements")
         if self.search.strict and not reads_inside(term):
             raise Unsupported("an operand is smaller than what is read of it")

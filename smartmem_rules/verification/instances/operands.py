@@ -75,7 +75,7 @@ class Range:
         wraps: whether all is computed in integers, which wrap.
         extreme_share: of the draws of such integers in which some are the least, the greatest, powers of two.
         largest: the greatest magnitude of the element type.
-        inside: whether integers are no greater than what indexes any tensor.
+        inside: above 0 the bound below which integers lie, as they index tensors or count elements.
     """
 
     literals: Sequence[float] = ()
@@ -84,7 +84,7 @@ class Range:
     wraps: bool = False
     extreme_share: float = _EXTREME_SHARE
     largest: float = math.inf
-    inside: bool = False
+    inside: int = 0
 
 
 def draw_values(case: Case, domain: Domain, source: random.Random, drawn: Range | None = None) -> dict[str, Value]:
@@ -181,7 +181,7 @@ def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str
     """Small numbers, now and then those at which arithmetic wraps, or that the rule names."""
     (least, greatest), kind = limits_of(dtype), compute_dtype(dtype)
     if drawn.inside:
-        return np.asarray(generator.integers(0, int(generator.choice((1, 2))), shape).astype(kind))
+        return np.asarray(generator.integers(0, drawn.inside, shape).astype(kind))
     reach = int(generator.choice(_REACHES))
     values = np.asarray(generator.integers(max(-reach, least), min(reach, greatest + 1), shape).astype(kind))
     if drawn.converted:
