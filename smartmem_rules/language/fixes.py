@@ -56,8 +56,6 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate nearest to `word`, None when none is near."""
     known = sorted(set(candidates))
     near = [one for one in known if one.lower() == word.lower()] or get_close_matches(word, known, n=1, cutoff=0.66)
-    # `integer` is meant as `int`; of words that are much shorter nothing can be said
-    near = near or sorted((one for one in known if len(one) > 2 and word.startswith(one)), key=len, reverse=True)
     return near[0] if near else None
 
 

@@ -70,6 +70,8 @@ _KINDS = {
     **dict.fromkeys(("single", "fp32", "f32"), "float32"),
     **dict.fromkeys(("long", "i64"), "int64"),
     **dict.fromkeys(("i32",), "int32"),
+    **dict.fromkeys(("integer",), "int"),
+    **dict.fromkeys(("boolean",), "bool"),
     **dict.fromkeys(("str", "text", "char"), "string"),
     **dict.fromkeys(("list", "tuple", "array", "vector"), "ints"),
     **dict.fromkeys(("number", "real", "scalar"), "float"),

@@ -11,7 +11,7 @@ from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement, spelling
-from smartmem_rules.language.patterns import OR
+from smartmem_rules.language.patterns import OR, subpatterns
 from smartmem_rules.language.printing.other_functions import operator_elsewhere
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.language.roots import roots_of
@@ -228,7 +228,7 @@ def _check_direction(
     names: Names,
 ) -> Iterator[Diagnostic]:
     if isinstance(left, s.PatternVariable | s.PatternNumber):
-        yield _bare(left.span, right)
+        yield _bare(left.span, right if left in set(subpatterns(right)) else None)
     computed = list(check_computed_on_left(left, operators))
     if computed:
         yield from computed
