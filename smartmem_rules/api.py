@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
-from smartmem_rules.arguments import check_types
-from smartmem_rules.explanation.model_nodes import file_nodes, node_of
+from smartmem_rules.arguments import (
+    ARRAYS,
+    CALLED,
+    FILE,
+    FILES,
+    FLAG,
+    MODEL,
+    NAMES,
+    OPTIONS,
+    Kind,
+    check_kinds,
+    number,
+    takes,
+    text,
+    whole,
+)
+from smartmem_rules.explanation.model_nodes import GRAPH
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.optimized import OptimizedPlan as OptimizedPlan, optimize_now
@@ -15,15 +30,19 @@ from smartmem_rules.planned import (
     DEFAULT_LEVEL as DEFAULT_LEVEL,
     PlanOptions as PlanOptions,
     plan_only as plan_only,
-    planned,
 )
 from smartmem_rules.quantization.options import LEAST, Options as QuantizeOptions
 from smartmem_rules.runtime.devices import AUTO
-from smartmem_rules.runtime.plan_file import is_plan_file, load_plan, plan_files
+from smartmem_rules.runtime.plan_file import load_plan, plan_files
 from smartmem_rules.runtime.target import device_for
 from smartmem_rules.simplification.options import FOLD_LIMIT, Options
 from smartmem_rules.stages import Clock as Clock, Progress, Show
 from smartmem_rules.torch_backend.detection import holds_tensors, is_program
+from smartmem_rules.views.explained import (
+    explain_model as explain_model,
+    explain_pair as explain_pair,
+    explain_rule_on as explain_rule_on,
+)
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -34,7 +53,13 @@ if TYPE_CHECKING:
     from smartmem_rules.graph.model import Graph
     from smartmem_rules.verification.results import Verification
 
+_PROGRAM = Kind(f"{GRAPH.what}, or a model of PyTorch", lambda value: GRAPH.takes(value) or is_program(value))
+_FILE_OR_FILES = Kind(f"{FILE.what}, or {FILES.what}", lambda value: FILE.takes(value) or FILES.takes(value))
+_MORE = {"progress": CALLED.or_none(), "show": CALLED.or_none(), "certificate": FILE.or_none()}
+_EXAMPLES = Kind("a tuple of tensors", lambda value: isinstance(value, tuple | list)).or_none()
 
+
+@takes(path=_FILE_OR_FILES)
 def load(path: str | Path | Sequence[str | Path], device: str = AUTO, debug: bool = False) -> OptimizedPlan:
     """A plan from a file, or of several plans of a model the one that is for the device.
 
@@ -124,14 +149,17 @@ def optimize(
         "rules": rules, "device": device, "level": level, "dtype": dtype, "memory": memory, "disable": disable,
         "layout": layout, "debug": debug, "limits": limits, "probes": probes, "anew": anew,
     }  # fmt: skip
-    check_types(options, dims)
+    more: dict[str, Any] = {"progress": progress, "show": show, "certificate": certificate}
+    check_kinds(
+        {"graph": graph, **options, "dims": dims, **more, "example_inputs": example_inputs},
+        {**OPTIONS, **_MORE, "graph": _PROGRAM, "example_inputs": _EXAMPLES},
+    )
     if is_program(graph):
         from smartmem_rules.torch_backend.programs import optimize_program  # start-up time
 
-        more = {"progress": progress, "show": show, "certificate": certificate}
         return optimize_program(graph, example_inputs, dims, **options, **more)
     try:
-        return optimize_now(graph, dims=dims, progress=progress, show=show, certificate=certificate, **options)
+        return optimize_now(graph, dims=dims, **more, **options)
     except GraphError as error:
         if certificate is not None:
             raise  # a plan for each combination of values has no certificate
@@ -143,6 +171,7 @@ def optimize(
         return made
 
 
+@takes(model=MODEL, keep=NAMES, domains=NAMES, opset=whole(1).or_none(), fold_limit=whole(0), exact=FLAG)
 def simplify(
     model: ModelSource,
     rules: Sequence[str | Path] = (),
@@ -183,6 +212,15 @@ def simplify(
     return simplify_model(model, options)[0]
 
 
+@takes(
+    model=MODEL,
+    weights=text("the name of a type"),
+    block=whole(),
+    form=text("the name of a form"),
+    exclude=NAMES,
+    least=whole(0),
+    tables=FLAG,
+)
 def quantize(
     model: ModelSource,
     weights: str = "int4",
@@ -227,7 +265,7 @@ def generate(
     bound: int = 1024,
     block: int = 256,
     cache: str = "model",
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, object] | None = None,
     **options: Any,
 ) -> list[list[int]]:
     """The tokens with which a language model goes on, for each prompt; a stop token at the end included.
@@ -257,11 +295,13 @@ def generate(
     """
     from smartmem_rules.decoding.generate import generate as generated  # start-up time
 
+    check_kinds({"inputs": inputs, **options}, {**OPTIONS, "inputs": ARRAYS.or_none()})
     return generated(
         model, prompts, tokens, temperature, top_k, top_p, seed, stop, bound, block, cache, inputs, **options
     )
 
 
+@takes(graph=GRAPH, certificate=FILE)
 def certify(
     graph: ModelSource | Graph, certificate: str | Path, rules: Sequence[str | Path] = (), dims: Dims | None = None
 ) -> Verdict:
@@ -289,44 +329,15 @@ def certify(
     return replayed(graph if isinstance(graph, Graph) else import_model(graph, base, dims), base, read)
 
 
-def explain_model(
-    graph: ModelSource | Graph, node: str, progress: Progress | None = None, **options: Unpack[PlanOptions]
-) -> dict[str, Any]:
-    """What becomes of an ONNX node, without building the kernels; `graph` may also be the path of a saved plan.
-
-    The options are arguments of `optimize`, the result is that of `OptimizedPlan.explain`.
-    """
-    from smartmem_rules.explanation.report import explain  # start-up time
-
-    if isinstance(graph, (str, Path)) and is_plan_file(graph):
-        return explain(load_plan(graph), node)
-    plan, _ = planned(graph, Clock(progress), **options)
-    return explain(plan, node_of(graph, node), lambda: file_nodes(graph))
-
-
-def explain_pair(
-    graph: ModelSource | Graph,
-    first: str,
-    second: str,
-    progress: Progress | None = None,
-    **options: Unpack[PlanOptions],
-) -> dict[str, Any]:
-    """Why two ONNX nodes are not in one kernel: the fusion rule that came nearest and the figure that failed.
-
-    The options are arguments of `optimize`; a saved plan no longer knows what its rules refused.
-    """
-    from smartmem_rules.explanation.apart import explain_apart  # start-up time: the planner is not for runs
-    from smartmem_rules.pipeline import rules_of  # start-up time
-    from smartmem_rules.plan.fusion.refusals import Refusals  # start-up time
-
-    if isinstance(graph, (str, Path)) and is_plan_file(graph):
-        raise ValueError("a saved plan does not know what its rules refused; give the model")
-    refusals = Refusals()
-    plan, _ = planned(graph, Clock(progress), refusals=refusals, **options)
-    base = rules_of(options.get("rules", ()), options.get("disable", ()))
-    return explain_apart(plan, refusals, base, first, second)
-
-
+@takes(
+    files=_FILE_OR_FILES,
+    rule=text("the name of a rule or of a family").or_none(),
+    prove=FLAG,
+    budget=number("a number of seconds above 0", lambda value: value > 0),
+    seed=whole(),
+    trials=whole(1),
+    jobs=whole(1).or_none(),
+)
 def verify(
     files: str | Path | Sequence[str | Path] = (),
     rule: str | None = None,
@@ -353,18 +364,3 @@ def verify(
     from smartmem_rules.verification.run import verify as run  # start-up time
 
     return run([files] if isinstance(files, str | Path) else files, rule, prove, budget, seed, trials, jobs)
-
-
-def explain_rule_on(
-    graph: ModelSource | Graph, rule: str, progress: Progress | None = None, **options: Unpack[PlanOptions]
-) -> dict[str, Any]:
-    """Where a rule fires on a model and where it nearly does, without building the kernels.
-
-    The options are arguments of `optimize`; `graph` may also be the path of a saved plan.
-    """
-    from smartmem_rules.explanation.report import explain_rule  # start-up time
-
-    if isinstance(graph, (str, Path)) and is_plan_file(graph):
-        return explain_rule(load_plan(graph), rule)
-    plan, _ = planned(graph, Clock(progress), **options)
-    return explain_rule(plan, rule)

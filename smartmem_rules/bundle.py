@@ -150,7 +150,7 @@ def _border(plan: Plan, name: str) -> _Border:
     return _Border(name=name, type=f"{tensor.type.dtype}{shape_text(shape)}")
 
 
-def rendered(template: Path, values: dict[str, Any]) -> str:
+def rendered(template: Path, values: dict[str, object]) -> str:
     """A template of C or text with values."""
     import jinja2  # start-up time
 

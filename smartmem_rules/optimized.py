@@ -8,10 +8,25 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from smartmem_rules.arguments import (
+    ARRAYS,
+    CALLED,
+    EXTENTS,
+    FILE,
+    FILES,
+    FLAG,
+    MODEL,
+    SEED,
+    check_kinds,
+    number,
+    takes,
+    text,
+    whole,
+)
 from smartmem_rules.collector import return_free_memory
 from smartmem_rules.environment import VERIFY
 from smartmem_rules.explanation.making import Making, Watch
@@ -35,11 +50,13 @@ from smartmem_rules.runtime.selftest.testing import executor_of
 from smartmem_rules.stages import Clock as Clock, Progress, Show
 
 if TYPE_CHECKING:
+    from smartmem_rules.explanation.documents import NodeExplanation, OptimizeReport
     from smartmem_rules.graph.loading import ModelSource
     from smartmem_rules.graph.model import Graph
     from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.plan.kernel.launch import Launch
     from smartmem_rules.report.subject import Subject
+    from smartmem_rules.runtime.executor import Latency
     from smartmem_rules.runtime.feeds import Array
 
 
@@ -95,6 +112,8 @@ class OptimizedPlan:
             WrongKernelError: the device computes a kernel wrongly that nothing replaces.
             BuildError, RunError: the device refuses a kernel or has too little memory.
         """
+        if progress is not None:
+            check_kinds({"progress": progress}, {"progress": CALLED})
         refuse_in_child(RunError)  # before the lock, which another thread may have held when the process was forked
         with self._preparing:
             if self._executor is None:
@@ -104,7 +123,7 @@ class OptimizedPlan:
                 self._executor, self.self_test = tested.executor, tested.report
             return self._executor
 
-    def run(self, feeds: Mapping[str, Any], trace: str | Path | None = None) -> dict[str, Array]:
+    def run(self, feeds: Mapping[str, object], trace: str | Path | None = None) -> dict[str, Array]:
         """One inference: an array for each output. Several threads may call this at once.
 
         Args:
@@ -116,6 +135,8 @@ class OptimizedPlan:
             RunError: the device refuses a kernel, or this process is a fork of the one that opened the device.
             BoundsError: a kernel of a debug build read or wrote outside a tensor.
         """
+        if type(feeds) is not dict or trace is not None:  # else it takes longer to ask than small plans run
+            check_kinds({"feeds": feeds, "trace": trace}, {"feeds": ARRAYS, "trace": FILE.or_none()})
         executor = self.prepare()
         if trace is None:
             return executor.run(feeds)
@@ -123,18 +144,21 @@ class OptimizedPlan:
 
         return traced_run(executor, self.making, feeds, trace)
 
-    def pinned(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+    @takes(feeds=ARRAYS)
+    def pinned(self, feeds: Mapping[str, object]) -> dict[str, Array]:
         """Copies of inputs in memory of the host from which the device copies by itself, which saves runs a copy.
 
         They may be written anew between runs. Raises what `run` does.
         """
         return self.prepare().pinned(feeds)
 
-    def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    @takes(runs=whole(1), warmup=whole(0), feeds=ARRAYS.or_none())
+    def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, object] | None = None) -> Latency:
         """Milliseconds of whole inferences: {median_ms, min_ms, max_ms, runs, kernels, device}."""
         return self.prepare().benchmark(runs, warmup, self.random_feeds() if feeds is None else feeds)
 
-    def profile(self, feeds: Mapping[str, Any] | None = None) -> list[tuple[str, float]]:
+    @takes(feeds=ARRAYS.or_none())
+    def profile(self, feeds: Mapping[str, object] | None = None) -> list[tuple[str, float]]:
         """Every kernel's name and milliseconds on the device."""
         return self.prepare().profile(self.random_feeds() if feeds is None else feeds)
 
@@ -143,11 +167,12 @@ class OptimizedPlan:
         """The open dimensions for which the plan is made, with their least and greatest extents."""
         return {dimension.name: (dimension.low, dimension.high) for dimension in self.plan.dimensions}
 
+    @takes(seed=SEED, dims=EXTENTS.or_none(), given=ARRAYS.or_none())
     def random_feeds(
         self,
         seed: int = DEFAULT_SEED,
         dims: Mapping[str, int] | None = None,
-        given: Mapping[str, Any] | None = None,
+        given: Mapping[str, object] | None = None,
     ) -> dict[str, Array]:
         """Random inputs; integers that index something stay within it.
 
@@ -163,6 +188,13 @@ class OptimizedPlan:
         extents = {**given_extents(types, arrays), **(dims or {})}
         return {**random_feeds(types, seed, self.plan.statistics.model.input_bounds, extents), **arrays}
 
+    @takes(
+        model=MODEL.or_none(),
+        seed=SEED,
+        tolerance=number("a number from 0 on", lambda value: value >= 0).or_none(),
+        dims=EXTENTS.or_none(),
+        rules=FILES.or_none(),
+    )
     def check(
         self,
         model: ModelSource | None = None,
@@ -215,7 +247,8 @@ class OptimizedPlan:
             self.last_check = Check("none", None, None, None, None, seed, {}, str(error))
             return self.last_check
 
-    def explain(self, node: str) -> dict[str, Any]:
+    @takes(node=text("the name of a node"))
+    def explain(self, node: str) -> NodeExplanation:
         """What became of an ONNX node: {node, operator, outcome, kernels, rules, near_misses}.
 
         Raises:
@@ -226,12 +259,13 @@ class OptimizedPlan:
         meant = node if self.model is None else node_of(self.model, node)
         return explain(self.plan, meant, lambda: file_nodes(self.model))
 
-    def report_data(self) -> dict[str, Any]:
+    def report_data(self) -> OptimizeReport:
         """What `smartmem optimize --json` prints."""
         from smartmem_rules.explanation.report import report_data  # start-up time
 
         return report_data(self.plan, self.device, self.last_check)
 
+    @takes(path=FILE, measures=FLAG)
     def report(self, path: str | Path, measures: bool = True) -> None:
         """Write a page that explains the plan and needs no server (docs/report.md).
 
@@ -269,6 +303,7 @@ class OptimizedPlan:
             measured=measure(self.prepare(), self.random_feeds()) if measures and self.device is not None else None,
         )
 
+    @takes(path=FILE, binaries=FLAG)
     def save(self, path: str | Path, binaries: bool = False) -> None:
         """Write the plan to a file, from which `load` takes it without optimizing again.
 

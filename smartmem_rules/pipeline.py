@@ -38,6 +38,7 @@ from smartmem_rules.tensor.ranges import largest, smallest
 
 if TYPE_CHECKING:
     from smartmem_rules.egraph.model import Saturation
+    from smartmem_rules.exchange.certificates import MadeFor
     from smartmem_rules.plan.build import Planning
     from smartmem_rules.plan.means import PlanOptions
     from smartmem_rules.plan.scheduling import Scheduled
@@ -141,7 +142,7 @@ def _certificate(request: Request, extracted: _Extracted, planning: Planning) ->
     """The certificate of a plan whose kernels are not scheduled yet."""
     from smartmem_rules.provenance.certificate import certificate_text, made_certificate  # start-up time
 
-    how = {"device": extracted.target.name, "level": request.level, "dtype": request.dtype}
+    how: MadeFor = {"device": extracted.target.name, "level": request.level, "dtype": request.dtype}
     certificate = made_certificate(extracted.imported, extracted.base, extracted.saturation, planning, how)
     return certificate_text(certificate)
 
@@ -266,9 +267,10 @@ def _rules(paths: tuple[str, ...], disable: tuple[str, ...]) -> RuleBase:
 
 
 def _changed(path: str) -> tuple[int, ...]:
-    if not os.path.exists(path):
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):  # there is none
         return ()
-    found = os.stat(path)
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 

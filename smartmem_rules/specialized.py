@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smartmem_rules.arguments import ARRAYS, CALLED, EXTENTS, FILE, MODEL, SEED, check_kinds, takes, whole
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.limits import MOST_VALUES
 from smartmem_rules.logs import logger
@@ -46,6 +47,7 @@ class SpecializedModel(OptimizedPlan):
         fixed: the inputs whose values decide the plan, as far as runs have shown it.
     """
 
+    @takes(model=MODEL, most_plans=whole(1), make=CALLED.or_none())
     def __init__(
         self,
         model: ModelSource,
@@ -105,11 +107,12 @@ class SpecializedModel(OptimizedPlan):
         """The last run's plan with its kernels built. Raises GraphError before the first run."""
         return self.last.prepare(progress)
 
+    @takes(seed=SEED, dims=EXTENTS.or_none(), given=ARRAYS.or_none())
     def random_feeds(
         self,
         seed: int = DEFAULT_SEED,
         dims: Mapping[str, int] | None = None,
-        given: Mapping[str, Any] | None = None,
+        given: Mapping[str, object] | None = None,
     ) -> dict[str, Array]:
         """Random inputs of the types that the last run's plan has; those whose values decide have to be given.
 
@@ -146,7 +149,7 @@ class SpecializedModel(OptimizedPlan):
         """The plans that are kept, the last used one at the end."""
         return list(self._plans.values())
 
-    def run(self, feeds: Mapping[str, Any], trace: str | Path | None = None) -> dict[str, Array]:
+    def run(self, feeds: Mapping[str, object], trace: str | Path | None = None) -> dict[str, Array]:
         """One inference; inputs of a new kind get a plan of their own first.
 
         Args:
@@ -158,6 +161,7 @@ class SpecializedModel(OptimizedPlan):
             GraphError: an input is missing or of a wrong kind, or no rule covers something in the model.
             PlanError, BuildError, RunError: as `smartmem_rules.optimize` and `OptimizedPlan.run`.
         """
+        check_kinds({"feeds": feeds, "trace": trace}, {"feeds": ARRAYS, "trace": FILE.or_none()})
         plan, left = self.plan_for(feeds)
         return plan.run({name: array for name, array in left.items() if name in plan.plan.inputs}, trace)
 
@@ -184,7 +188,7 @@ class SpecializedModel(OptimizedPlan):
             self._plans[signature(declared, ())] = plan
         return plan
 
-    def plan_for(self, feeds: Mapping[str, Any]) -> tuple[OptimizedPlan, dict[str, Array]]:
+    def plan_for(self, feeds: Mapping[str, object]) -> tuple[OptimizedPlan, dict[str, Array]]:
         """The plan for inputs of this kind, and what of them it takes; `run` documents the errors."""
         from smartmem_rules.graph.failures import UnknownValuesError  # start-up time
         from smartmem_rules.graph.fitting import as_feed, fitted_model, signature  # start-up time

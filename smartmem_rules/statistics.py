@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, field
-from typing import Any
+from typing import Any, Literal, cast
 
+from smartmem_rules.documents import IntermediateMemory, MissedRule, RulePlace, SourcePlace
 from smartmem_rules.records import dataclass
 
 SKIPPED = {"status": "skipped", "gap": 0.0}
@@ -75,9 +76,9 @@ class RuleSource:
     equation: str
     cites: str | None = None
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> RulePlace:
         """The content for JSON: {file, line, column, end_line, end_column, equation, cites}."""
-        return {**asdict(self.range), "equation": self.equation, "cites": self.cites}
+        return {**cast("SourcePlace", asdict(self.range)), "equation": self.equation, "cites": self.cites}
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> RuleSource:
@@ -101,10 +102,10 @@ class NearMiss:
     values: Mapping[str, str]
     guard: SourceRange | None = None
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> MissedRule:
         """The content for JSON: {rule, reason, values} and, where it is known, {guard}."""
-        guard = {} if self.guard is None else {"guard": asdict(self.guard)}
-        return {"rule": self.rule, "reason": self.reason, "values": dict(self.values), **guard}
+        found: MissedRule = {"rule": self.rule, "reason": self.reason, "values": dict(self.values)}
+        return found if self.guard is None else {**found, "guard": cast("SourcePlace", asdict(self.guard))}
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> NearMiss:
@@ -274,9 +275,9 @@ class MemoryStatistics:
     bound: int
     optimal: bool
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> IntermediateMemory:
         """The content for JSON."""
-        status = "optimal" if self.optimal else "feasible"
+        status: Literal["optimal", "feasible"] = "optimal" if self.optimal else "feasible"
         return {"reused": self.reused, "separate": self.separate, "bound": self.bound, "status": status}
 
     @staticmethod
@@ -302,7 +303,7 @@ class PlanStatistics:
     tensor_layouts: Mapping[str, TensorLayout] = field(default_factory=dict)
     memory: MemoryStatistics | None = None
 
-    def layouts_data(self) -> dict[str, Any]:
+    def layouts_data(self) -> dict[str, object]:
         """What reports say of the choice of layouts and, in `joint`, of kernels with them."""
         own = dict(SKIPPED) if self.layouts is None else asdict(self.layouts)
         return own if self.joint is None else {**own, "joint": asdict(self.joint)}
@@ -329,7 +330,7 @@ class Statistics:
     seconds: Mapping[str, float] = field(default_factory=dict)
     from_cache: bool = False
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """The content for JSON, as the file of a plan holds it."""
         model, rewriting, planning = self.model, self.rewriting, self.planning
         return {

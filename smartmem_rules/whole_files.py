@@ -26,6 +26,8 @@ def whole_file(target: str | Path) -> Iterator[IO[bytes]]:
         OSError: the file cannot be written.
     """
     place = Path(target)
+    if not place.name:  # "", ".", "/": folders
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
     unnamed = _unnamed(place.parent)
     if unnamed is None:
         with _named(place) as stream:

@@ -13,13 +13,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "smartmem_rules"
 LAYERS = (
-    "records", "errors", "environment", "logs", "resources", "collector", "limits", "arguments", "stages", "statistics",
-    "whole_files", "linear_programs", "language", "tensor", "guards", "analysis", "exchange", "rulebase", "graph",
-    "certificate", "egraph", "extraction", "writing", "plan", "provenance", "simulate", "invariants", "probes", "emit",
-    "runtime", "checking", "tuning", "kept_plans", "pipeline", "explanation", "report", "verification",
-    "simplification", "quantization", "planned", "room", "decoding", "optimized", "bundle", "doctor", "specialized",
-    "views", "torch_backend", "api", "benchmarking", "fuzzing", "lsp", "reference", "onnx_backend", "schema",
-    "cli",
+    "records", "errors", "environment", "logs", "resources", "collector", "limits", "arguments", "stages",
+    "documents", "statistics", "whole_files", "linear_programs", "language", "tensor", "guards", "analysis",
+    "exchange", "rulebase", "graph", "certificate", "egraph", "extraction", "writing", "plan", "provenance",
+    "simulate", "invariants", "probes", "emit", "runtime", "checking", "tuning", "kept_plans", "pipeline",
+    "explanation", "report", "verification", "simplification", "quantization", "planned", "room", "decoding",
+    "optimized", "bundle", "doctor", "specialized", "views", "torch_backend", "api", "benchmarking", "fuzzing",
+    "lsp", "reference", "onnx_backend", "schema", "cli",
 )  # fmt: skip
 """From the bottom to the top: a package imports those before it only."""
 MOST_MODULES = 20

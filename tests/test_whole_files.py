@@ -22,6 +22,12 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
+@pytest.mark.parametrize("target", ["", ".", "/"])
+def test_a_folder_is_no_file(way: str, target: str) -> None:
+    with pytest.raises(IsADirectoryError):
+        write_whole(target, b"content")
+
+
 def test_new_and_present_files(way: str, tmp_path: Path) -> None:
     target = tmp_path / "file"
     for content in (b"first", b"second, longer", b""):

@@ -14,15 +14,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from smartmem_rules.records import dataclass
+from smartmem_rules.runtime.feeds import Array
 
-Feeds = Mapping[str, Any]
+Feeds = Mapping[str, Array]
 
 
 @dataclass(frozen=True)
 class Opened:
     """A model that a system has loaded; `kernels` is None where the system does not tell."""
 
-    run: Callable[[Feeds], dict[str, Any]]
+    run: Callable[[Feeds], dict[str, Array]]
     device: str
     kernels: int | None
 
@@ -38,7 +39,7 @@ def open_onnxruntime(model: str, threads: int, device: str) -> Opened:
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
 
-    def run(feeds: Feeds) -> dict[str, Any]:
+    def run(feeds: Feeds) -> dict[str, Array]:
         return dict(zip(names, session.run(None, dict(feeds)), strict=True))
 
     return Opened(run, f"CPU, {threads} threads", None)
@@ -54,7 +55,7 @@ def open_openvino(model: str, threads: int, device: str) -> Opened:
     compiled = core.compile_model(model, "CPU", settings)
     request = compiled.create_infer_request()
 
-    def run(feeds: Feeds) -> dict[str, Any]:
+    def run(feeds: Feeds) -> dict[str, Array]:
         results = request.infer(dict(feeds))
         return {output.get_any_name(): results[output].copy() for output in compiled.outputs}
 
@@ -80,7 +81,7 @@ def open_tinygrad(model: str, threads: int, device: str) -> Opened:
     jit: Any = TinyJit
     jitted = jit(lambda **inputs: {key: value.realize() for key, value in runner(inputs).items()})
 
-    def run(feeds: Feeds) -> dict[str, Any]:
+    def run(feeds: Feeds) -> dict[str, Array]:
         given = {key: Tensor(value).realize() for key, value in feeds.items()}
         return {key: value.numpy() for key, value in jitted(**given).items()}
 
@@ -104,7 +105,7 @@ def open_torch(model: str, threads: int, device: str) -> Opened:
         convert_model(proto).eval().to(place), mode="reduce-overhead" if place == "cuda" else "default"
     )
 
-    def run(feeds: Feeds) -> dict[str, Any]:
+    def run(feeds: Feeds) -> dict[str, Array]:
         with torch.inference_mode():
             results = module(*(torch.from_numpy(feeds[name]).to(place) for name in inputs))
         results = results if isinstance(results, tuple | list) else (results,)
@@ -141,7 +142,7 @@ def open_ncnn(model: str, threads: int, device: str) -> Opened:
         net.load_model(f"{base}.bin")
     outputs = [value.name for value in proto.graph.output]
 
-    def run(feeds: Feeds) -> dict[str, Any]:
+    def run(feeds: Feeds) -> dict[str, Array]:
         extractor = net.create_extractor()
         for place, name in enumerate(shapes):
             extractor.input(f"in{place}", ncnn.Mat(feeds[name][0]).clone())

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.runtime.executor import Latency
 
 SUFFIXES = (".png", ".html")
+
+
+class MeasuredSystem(Latency):
+    """The times of a level of our own, or of another system."""
+
+    model: str
+    level: str | None
+    peer: str | None
 
 
 class PlotError(SmartmemError):
     """A plot cannot be drawn; the message says what to do."""
 
 
-def plot(results: Sequence[Mapping[str, Any]], path: Path) -> None:
+def plot(results: Sequence[MeasuredSystem], path: Path) -> None:
     """Draw a group of bars for each model, a bar for each system, with the range of its runs.
 
     Raises:
@@ -36,11 +44,11 @@ def plot(results: Sequence[Mapping[str, Any]], path: Path) -> None:
         raise PlotError(f"{path}: the plot cannot be written ({error.strerror or error})") from error
 
 
-def _system(row: Mapping[str, Any]) -> str:
+def _system(row: MeasuredSystem) -> str:
     return str(row["level"] or row["peer"])
 
 
-def _png(models: list[str], systems: list[str], rows: Mapping[tuple[str, str], Mapping[str, Any]], path: Path) -> None:
+def _png(models: list[str], systems: list[str], rows: Mapping[tuple[str, str], MeasuredSystem], path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(max(6.0, 1.2 + 0.35 * len(models) * (len(systems) + 1)), 4.0), layout="constrained")
@@ -60,7 +68,7 @@ def _png(models: list[str], systems: list[str], rows: Mapping[tuple[str, str], M
     figure.savefig(path, dpi=150)
 
 
-def _html(models: list[str], systems: list[str], rows: Mapping[tuple[str, str], Mapping[str, Any]], path: Path) -> None:
+def _html(models: list[str], systems: list[str], rows: Mapping[tuple[str, str], MeasuredSystem], path: Path) -> None:
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()

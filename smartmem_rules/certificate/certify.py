@@ -7,12 +7,12 @@ the instantiation of definitions and index arithmetic of `tensor`, the interpret
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from smartmem_rules.certificate.graphs import Made, MadeGraph
 from smartmem_rules.certificate.kernels import KernelCheck
 from smartmem_rules.certificate.replay import UNREADABLE, Replay
 from smartmem_rules.certificate.terms import Digests, Refused, Terms
+from smartmem_rules.exchange.certificates import Certificate, CertifiedPlan, GapData, GraphData, NodeData
 from smartmem_rules.exchange.expressions import ExchangeError, read_map, read_value
 from smartmem_rules.exchange.kernels import read_kernel
 from smartmem_rules.graph.equations import cone
@@ -43,7 +43,7 @@ class Verdict:
     kernels: int
     kernel_gaps: Mapping[str, str]
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> CertifiedPlan:
         """As JSON."""
         return {
             "model": self.model,
@@ -57,13 +57,13 @@ class Verdict:
         }
 
 
-def uncertified(gaps: Mapping[str, str], kernel_gaps: Mapping[str, str]) -> list[dict[str, str]]:
+def uncertified(gaps: Mapping[str, str], kernel_gaps: Mapping[str, str]) -> list[GapData]:
     """What is not certified, as certificates list it."""
-    nodes = [{"node": name, "reason": reason} for name, reason in gaps.items()]
-    return nodes + [{"kernel": name, "reason": reason} for name, reason in kernel_gaps.items()]
+    nodes = [GapData(node=name, reason=reason) for name, reason in gaps.items()]
+    return nodes + [GapData(kernel=name, reason=reason) for name, reason in kernel_gaps.items()]
 
 
-def certify(graph: Graph, base: RuleBase, certificate: Mapping[str, Any]) -> Verdict:
+def certify(graph: Graph, base: RuleBase, certificate: Certificate) -> Verdict:
     """Replay a certificate on the model that it is of.
 
     Args:
@@ -88,7 +88,7 @@ def certify(graph: Graph, base: RuleBase, certificate: Mapping[str, Any]) -> Ver
     return verdict
 
 
-def examine(graph: Graph, base: RuleBase, certificate: Mapping[str, Any], digests: Digests | None = None) -> Verdict:
+def examine(graph: Graph, base: RuleBase, certificate: Certificate, digests: Digests | None = None) -> Verdict:
     """What a certificate shows, whatever it says of gaps; raises Refused where a step does not hold."""
     if certificate.get("version") != VERSION:
         raise Refused(f"this is no certificate of version {VERSION}")
@@ -114,7 +114,7 @@ def examine(graph: Graph, base: RuleBase, certificate: Mapping[str, Any], digest
     )
 
 
-def made_graph(replay: Replay, data: Mapping[str, Any]) -> tuple[MadeGraph, dict[str, str]]:
+def made_graph(replay: Replay, data: GraphData) -> tuple[MadeGraph, dict[str, str]]:
     """The graph of a certificate, and the nodes of which it is not proved that they compute what the model does.
 
     A tensor that has the name of one of the model's must be equal to it; from there on it is taken for that one, so
@@ -132,9 +132,9 @@ def made_graph(replay: Replay, data: Mapping[str, Any]) -> tuple[MadeGraph, dict
             raise Refused(f"the constant {one['name']} has other elements: {found}, not {one['sha256']}")
     made = MadeGraph(replay.model, constants)
     graph, gaps = replay.model.graph, dict[str, str]()
-    for one in data["nodes"]:
-        made.add(read_node(one))
-        for output in one["outputs"]:
+    for node in data["nodes"]:
+        made.add(read_node(node))
+        for output in node["outputs"]:
             meant = replay.model.numbers.get(output)
             if meant is not None and not replay.terms.equal(made.numbers[output], meant):
                 _fill(gaps, made, [output], replay.model.numbers, f"no step shows that {output} is the model's")
@@ -145,7 +145,7 @@ def made_graph(replay: Replay, data: Mapping[str, Any]) -> tuple[MadeGraph, dict
     return made, gaps
 
 
-def read_node(data: Mapping[str, Any]) -> Made:
+def read_node(data: NodeData) -> Made:
     """A node of the graph of a certificate."""
     return Made(
         name=data["name"],
@@ -157,7 +157,7 @@ def read_node(data: Mapping[str, Any]) -> Made:
     )
 
 
-def _kernels(made: MadeGraph, certificate: Mapping[str, Any], gaps: dict[str, str]) -> dict[str, str]:
+def _kernels(made: MadeGraph, certificate: Certificate, gaps: dict[str, str]) -> dict[str, str]:
     """The kernels that could not be certified; the nodes that they compute go into `gaps`."""
     check = KernelCheck(made, certificate["stand_for"])
     check.aliases()

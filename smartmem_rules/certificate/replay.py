@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Unpack, cast
 
 from smartmem_rules.certificate.graphs import ModelTerms
 from smartmem_rules.certificate.rules import Applied, Bound, eliminate, rewrite, same_map
 from smartmem_rules.certificate.terms import ABSENT, CONSTANT, INPUT, OUT, VIEW, Refused, Terms
+from smartmem_rules.exchange.certificates import StepData
 from smartmem_rules.exchange.expressions import ExchangeError, map_json, read_map
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
@@ -16,7 +16,6 @@ from smartmem_rules.tensor.views import IndexMap, compose
 
 _LONGEST = 160
 """Characters of a term's attributes that are shown."""
-Step = Mapping[str, Any]
 UNREADABLE = (ExchangeError, KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError)
 """What reading something raises that no `optimize` wrote."""
 
@@ -44,7 +43,7 @@ class Replay:
             raise Refused(f"there is no term {name!r}")
         return self.numbers[name]
 
-    def step(self, step: Step) -> None:
+    def step(self, step: StepData) -> None:
         """Take a step as a certificate has it.
 
         Raises:
@@ -58,12 +57,13 @@ class Replay:
             if found.get(key) != step.get(key):
                 raise Refused(f"{key} is {found.get(key)!r}, not {step.get(key)!r}")
 
-    def take(self, step: Step) -> tuple[dict[str, Any], Applied]:
+    def take(self, step: StepData) -> tuple[StepData, Applied]:
         """Take a step of which only what cannot be computed is given; the whole step, and what it rests on."""
         kind = next((kind for kind in ("rule", "eliminate", "compose", "identity", "value") if kind in step), "")
         if not kind:
             raise Refused("this is no kind of step")
-        found, applied = getattr(self, f"_{kind}")(step)
+        taken: tuple[StepData, Applied] = getattr(self, f"_{kind}")(step)
+        found, applied = taken
         self.terms.join(applied.left, applied.right, self.count)
         own = f"@{self.count}"
         for place, number in enumerate(applied.made):
@@ -74,7 +74,7 @@ class Replay:
 
     # --- kinds of steps ---
 
-    def _rule(self, step: Step) -> tuple[dict[str, Any], Applied]:
+    def _rule(self, step: StepData) -> tuple[StepData, Applied]:
         rule = self.rules.get(step["rule"])
         if not isinstance(rule, ast.Rewrite):
             raise Refused(f"there is no rewrite rule {step['rule']!r}")
@@ -90,7 +90,7 @@ class Replay:
             **self._sides(applied),
         }, applied
 
-    def _eliminate(self, step: Step) -> tuple[dict[str, Any], Applied]:
+    def _eliminate(self, step: StepData) -> tuple[StepData, Applied]:
         rule = self.rules.get(step["eliminate"])
         if not isinstance(rule, ast.Eliminate):
             raise Refused(f"there is no eliminate rule {step['eliminate']!r}")
@@ -107,7 +107,7 @@ class Replay:
             **self._sides(applied),
         }, applied
 
-    def _compose(self, step: Step) -> tuple[dict[str, Any], Applied]:
+    def _compose(self, step: StepData) -> tuple[StepData, Applied]:
         number, under = self.number(step["compose"]), self.number(step["under"])
         outer, inner = self.terms.terms[number], self.terms.terms[under]
         if outer.operator != VIEW or inner.operator != VIEW or not self.terms.equal(outer.children[0], under):
@@ -117,10 +117,10 @@ class Replay:
         computed, claimed = compose(inner.key, outer.key), _claimed(step)
         view = self.terms.view(inner.children[0], same_map(computed, claimed))
         needed = ((outer.children[0], under),)
-        found = {"compose": step["compose"], "under": step["under"], **_shown_map(claimed, computed)}
+        found: StepData = {"compose": step["compose"], "under": step["under"], **_shown_map(claimed, computed)}
         return found, Applied(left=number, right=view, made=(view,), bound={}, guards=[], needed=needed)
 
-    def _identity(self, step: Step) -> tuple[dict[str, Any], Applied]:
+    def _identity(self, step: StepData) -> tuple[StepData, Applied]:
         number = self.number(step["identity"])
         term = self.terms.terms[number]
         if term.operator != VIEW or not isinstance(term.key, IndexMap) or not term.key.is_identity:
@@ -128,7 +128,7 @@ class Replay:
         made = Applied(left=number, right=term.children[0], made=(), bound={}, guards=[], needed=())
         return {"identity": step["identity"]}, made
 
-    def _value(self, step: Step) -> tuple[dict[str, Any], Applied]:
+    def _value(self, step: StepData) -> tuple[StepData, Applied]:
         number = self.number(step["value"])
         array = self.terms.value(number)
         constant = self.terms.constant(array, self.terms.terms[number].type)
@@ -137,7 +137,7 @@ class Replay:
 
     # --- what is shown ---
 
-    def _sides(self, applied: Applied) -> dict[str, Any]:
+    def _sides(self, applied: Applied) -> StepData:
         bound = {name: self._shown(subject) for name, subject in applied.bound.items()}
         return {"bound": bound, "guards": applied.guards}
 
@@ -165,14 +165,14 @@ class Replay:
         return f"{term.operator}({operands}{f'; {attributes[:_LONGEST]}' if attributes else ''})"
 
 
-def _given(**values: object) -> dict[str, Any]:
+def _given(**values: Unpack[StepData]) -> StepData:
     """What a step says of itself only where there is something to say."""
-    return {name: value for name, value in values.items() if value}
+    return cast("StepData", {name: value for name, value in values.items() if value})
 
 
-def _claimed(step: Step) -> IndexMap | None:
+def _claimed(step: StepData) -> IndexMap | None:
     return read_map(step["map"]) if "map" in step else None
 
 
-def _shown_map(claimed: IndexMap | None, computed: IndexMap) -> dict[str, Any]:
+def _shown_map(claimed: IndexMap | None, computed: IndexMap) -> StepData:
     return {} if claimed is None or claimed == computed else {"map": map_json(claimed)}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
 
 import numpy as np
 
 from smartmem_rules.analysis.everywhere import equal_indices
 from smartmem_rules.certificate.terms import ABSENT, OUT, Refused, Term, Terms
+from smartmem_rules.exchange.certificates import GuardData
 from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
@@ -49,7 +49,7 @@ class Applied:
     right: int
     made: tuple[int, ...]
     bound: Mapping[str, Bound]
-    guards: list[dict[str, Any]]
+    guards: list[GuardData]
     needed: tuple[tuple[int, int], ...]
 
 
@@ -284,7 +284,7 @@ def same_map(computed: IndexMap, claimed: IndexMap | None) -> IndexMap:
     return claimed
 
 
-def checked_guard(guard: ast.Expression, scope: Scope, bound: Mapping[str, Bound], terms: Terms) -> dict[str, Any]:
+def checked_guard(guard: ast.Expression, scope: Scope, bound: Mapping[str, Bound], terms: Terms) -> GuardData:
     """A guard that holds, with what its names stand for."""
     try:
         holds = truth(guard, scope)

@@ -45,7 +45,7 @@ def references_of(base: Definitions) -> References:
 def by_reference(
     operator: ast.Operator,
     operands: Sequence[Array | None],
-    attributes: Mapping[str, Any],
+    attributes: Mapping[str, object],
     outputs: int,
     functions: Mapping[str, ast.Function],
 ) -> list[Array]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from smartmem_rules import __version__
+from smartmem_rules.cli import choices
 from smartmem_rules.cli.verbosity import is_quiet
 from smartmem_rules.environment import TRACEBACK
 from smartmem_rules.errors import SmartmemError
@@ -26,6 +27,8 @@ from smartmem_rules.limits import LimitError, Limits
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
+
+    from smartmem_rules.runtime.feeds import Array
 
 ANSWER_IS_NO = 1
 BAD_INPUT = 2
@@ -37,11 +40,32 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def console() -> Console:
-    """Where tables go."""
+    """Where tables go: nowhere with `--quiet`."""
     from rich.console import Console
 
     # a pipe has no width: its lines are not folded
-    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_PIPE_WIDTH)
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return Console(highlight=False, width=width, quiet=is_quiet())
+
+
+def say(text: str = "", end: str = "\n") -> None:
+    """Print what people read, but not with `--quiet`."""
+    if not is_quiet():
+        click.echo(text + end, nl=False)
+
+
+def remark(text: str) -> None:
+    """Say on stderr what is no error, but not with `--quiet`."""
+    if not is_quiet():
+        click.echo(text, err=True)
+
+
+def answer_no(*reasons: str) -> NoReturn:
+    """Leave with exit code 1; `--quiet`, which printed no table that says why, is told the reasons on stderr."""
+    if is_quiet():
+        for reason in reasons:
+            click.echo(f"smartmem: {reason}", err=True)
+    raise SystemExit(ANSWER_IS_NO)
 
 
 def print_json(data: Any) -> None:
@@ -160,7 +184,21 @@ debug_option = click.option(
     "--debug", is_flag=True, help="Kernels check each read and write of device memory against its tensor's bounds."
 )
 device_option = click.option(
-    "--device", default="auto", show_default=True, help="auto, a part of a name, PLATFORM:DEVICE, or a device profile."
+    "--device",
+    default="auto",
+    show_default=True,
+    shell_complete=choices.offered(choices.devices),
+    help="auto, a part of a name, PLATFORM:DEVICE, or a device profile.",
+)
+level_option, level_of_model_option = (
+    click.option(
+        "--level",
+        default="smartmem",
+        show_default=True,
+        shell_complete=choices.offered(choices.levels),
+        help=f"Which steps are taken{limited}.",
+    )
+    for limited in ("", "; of a model, not a plan")
 )
 
 
@@ -210,6 +248,7 @@ def options_for_any_device(function: F) -> F:
             "--disable",
             multiple=True,
             metavar="RULE",
+            shell_complete=choices.offered(choices.switchable, separated=True),
             help="Leave out a rule, a family, tag:WORD, a schedule or a fuse block; repeatable.",
         ),
         dims_option,
@@ -219,6 +258,7 @@ def options_for_any_device(function: F) -> F:
             multiple=True,
             callback=_limits,
             metavar="NAME=NUMBER",
+            shell_complete=choices.offered(choices.limits),
             help=f"How large the model may be: {', '.join(field.name for field in fields(Limits))}; repeatable.",
         ),
     ]
@@ -255,7 +295,7 @@ def progress_display() -> Iterator[Callable[[str, int, int], None]]:
         yield show
 
 
-def read_inputs(files: Mapping[str, Path]) -> dict[str, Any]:
+def read_inputs(files: Mapping[str, Path]) -> dict[str, Array]:
     """The arrays of .npy files.
 
     Raises:

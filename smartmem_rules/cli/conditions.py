@@ -37,7 +37,7 @@ class Condition:
     def __str__(self) -> str:
         return f"{self.name}{self.operator}{self.number:g}"
 
-    def holds(self, data: Mapping[str, Any]) -> str | None:
+    def holds(self, data: Mapping[str, object]) -> str | None:
         """What holds, with the figure; None where the condition does not hold.
 
         Raises:

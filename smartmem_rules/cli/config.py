@@ -9,7 +9,7 @@ import click
 from rich.markup import escape
 
 from smartmem_rules import __version__
-from smartmem_rules.cli.common import console, json_option, print_json, reports_errors
+from smartmem_rules.cli.common import console, json_option, print_json, remark, reports_errors
 from smartmem_rules.cli.tables import table
 from smartmem_rules.environment import VARIABLES, unknown
 
@@ -36,7 +36,7 @@ def command(as_json: bool) -> None:
         places.add_row(name, escape(place or "nothing is kept"))
     console().print(places)
     for name in found["unknown"]:
-        click.echo(f"{name} is set, but nothing reads it", err=True)
+        remark(f"{name} is set, but nothing reads it")
 
 
 def _found() -> dict[str, Any]:

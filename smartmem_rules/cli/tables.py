@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.explanation.documents import OptimizeReport, RuleOfPlan
+    from smartmem_rules.runtime.reference import ComparedOutputs
+    from smartmem_rules.schema.runs import BenchRow, PeerCheck, RoofOfDevice
 
 
 def table(title: str, *columns: str) -> Table:
@@ -28,7 +33,7 @@ def number(value: float | None, form: str = ".2f") -> str:
     return "-" if value is None else format(value, form)
 
 
-def print_optimize(screen: Console, data: Mapping[str, Any]) -> None:
+def print_optimize(screen: Console, data: OptimizeReport) -> None:
     """What `optimize` found and did."""
     ranges = escape("".join(f", {name} {low}..{high}" for name, (low, high) in data["dimensions"].items()))
     screen.print(
@@ -41,7 +46,7 @@ def print_optimize(screen: Console, data: Mapping[str, Any]) -> None:
     print_check(screen, data["check"])
 
 
-def print_operators(screen: Console, data: Mapping[str, Any]) -> None:
+def print_operators(screen: Console, data: OptimizeReport) -> None:
     """Operators of the model by type, and kernels by form."""
     before = table("Operators of the model", "type", "nodes")
     for name, count in sorted(data["operator_types"].items(), key=lambda item: (-item[1], item[0])):
@@ -53,7 +58,7 @@ def print_operators(screen: Console, data: Mapping[str, Any]) -> None:
     screen.print(after)
 
 
-def print_summary(screen: Console, data: Mapping[str, Any]) -> None:
+def print_summary(screen: Console, data: OptimizeReport) -> None:
     """Before and after in three lines."""
     made = table("Before and after", "", "model", "plan")
     made.add_row("operators / kernels", str(data["operators"]), str(data["kernels"]))
@@ -80,20 +85,16 @@ def print_seconds(screen: Console, seconds: Mapping[str, float]) -> None:
     screen.print(made)
 
 
-def print_check(screen: Console, check: Mapping[str, Any] | None) -> None:
+def print_check(screen: Console, check: ComparedOutputs | None) -> None:
     """The equivalence check in one line."""
     if check is None:
         screen.print("not checked against a reference")
     elif check["reference"] == "none":
         screen.print(f"[yellow]not checked[/]: {escape(check['reason'])}")
     else:
-        word = {True: "[green]equal[/]", False: "[red]outputs differ[/]"}.get(check["passed"], "[yellow]undecided[/]")
-        error = check["max_relative_error"]
-        limit = _limit(check)
-        screen.print(
-            f"{word}: largest relative error {error if isinstance(error, str) else format(error, '.2e')} against "
-            f"{escape(check['reference'])} in {escape(check['precision'])} ({limit}, seed {check['seed']})"
-        )
+        color = {True: "green", False: "red", None: "yellow"}[check["passed"]]
+        word, colon, rest = check_line(check).partition(":")
+        screen.print(f"[{color}]{word}[/]{colon}{escape(rest)}")
         for line in (*([check["reason"]] if check["reason"] else []), *check["notes"]):
             screen.print(f"  {escape(line)}")
         if check["extents"]:
@@ -105,7 +106,17 @@ def print_check(screen: Console, check: Mapping[str, Any] | None) -> None:
             screen.print(made)
 
 
-def _limit(check: Mapping[str, Any]) -> str:
+def check_line(check: ComparedOutputs) -> str:
+    """What a comparison with a reference gave."""
+    word = {True: "equal", False: "outputs differ", None: "undecided"}[check["passed"]]
+    error = check["max_relative_error"]
+    return (
+        f"{word}: largest relative error {error if isinstance(error, str) else format(error, '.2e')} against "
+        f"{check['reference']} in {check['precision']} ({_limit(check)}, seed {check['seed']})"
+    )
+
+
+def _limit(check: ComparedOutputs) -> str:
     """What the error was compared with."""
     if check["tolerance"] is not None:
         return f"tolerance {check['tolerance']:g}"
@@ -114,7 +125,7 @@ def _limit(check: Mapping[str, Any]) -> str:
     return f"{part} of what rounding explains by {check['draws']} perturbed runs"
 
 
-def print_rules(screen: Console, rules: Sequence[Mapping[str, Any]]) -> None:
+def print_rules(screen: Console, rules: Sequence[RuleOfPlan]) -> None:
     """What each rule did."""
     made = table("Rules", "rule", "tried", "fired", "in the plan", "ms", "e-nodes")
     for rule in rules:
@@ -129,14 +140,14 @@ def print_rules(screen: Console, rules: Sequence[Mapping[str, Any]]) -> None:
     screen.print(made)
 
 
-def print_benchmark(screen: Console, results: Sequence[Mapping[str, Any]]) -> None:
+def print_benchmark(screen: Console, results: Sequence[BenchRow]) -> None:
     """One row for each contender."""
     columns = ("median", "min", "quartiles", "max", "runs", "kernels", "error", "device")
     made = table("Latency, milliseconds", "model", "system", *columns)
     for row in results:
         made.add_row(
             escape(row["model"]),
-            escape(row.get("level") or row["peer"]),
+            escape(row["level"] or row["peer"] or ""),
             number(row["median_ms"]),
             number(row["min_ms"]),
             f"{number(row['quartile_1_ms'])} .. {number(row['quartile_3_ms'])}",
@@ -149,7 +160,7 @@ def print_benchmark(screen: Console, results: Sequence[Mapping[str, Any]]) -> No
     screen.print(made)
 
 
-def _error(check: Mapping[str, Any] | None) -> str:
+def _error(check: ComparedOutputs | PeerCheck | None) -> str:
     """The largest relative error against the reference, marked where it is too large."""
     if check is None or check["max_relative_error"] is None:
         return "-"
@@ -158,7 +169,7 @@ def _error(check: Mapping[str, Any] | None) -> str:
     return f"[red]{text} wrong[/]" if check["passed"] is False else text
 
 
-def print_profile(screen: Console, row: Mapping[str, Any], roof: Mapping[str, Any]) -> None:
+def print_profile(screen: Console, row: BenchRow, roof: RoofOfDevice) -> None:
     """The kernels of one plan, the longest first."""
     columns = ("form", "ms", "share", "GFLOP/s", "GB/s", "of the roof")
     made = table(f"Kernels of {row['model']}, level {row['level']}", "kernel", *columns)

@@ -61,7 +61,11 @@ def with_verbosity(command: click.Command) -> click.Command:
             help="Say on stderr what is done; -vv says more.",
         ),
         click.Option(
-            ["-q", "--quiet"], is_flag=True, expose_value=False, callback=_less, help="No progress, only errors."
+            ["-q", "--quiet"],
+            is_flag=True,
+            expose_value=False,
+            callback=_less,
+            help="Print only errors, and data that programs read.",
         ),
     ]
     return command

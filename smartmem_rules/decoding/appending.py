@@ -9,7 +9,7 @@ from typing import Any
 from smartmem_rules.emit.c.program import render
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.records import dataclass
-from smartmem_rules.runtime.contexts.memory import RunError
+from smartmem_rules.runtime.contexts.memory import MemoryObject, RunError
 from smartmem_rules.runtime.contexts.numbers import set_number
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.programs.compiling import Programs
@@ -80,7 +80,9 @@ class Appending:
             for start in range(0, len(names), MOST)
         ]
 
-    def enqueue(self, rows: Mapping[str, Any], buffers: Mapping[str, Any], places: Sequence[int], queue: Any) -> None:
+    def enqueue(
+        self, rows: Mapping[str, MemoryObject], buffers: Mapping[str, MemoryObject], places: Sequence[int], queue: Any
+    ) -> None:
         """Put rows behind what sequences have.
 
         Args:

@@ -10,7 +10,7 @@ from smartmem_rules.decoding.errors import CacheFullError
 from smartmem_rules.decoding.model.parts import Part
 from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
-from smartmem_rules.runtime.contexts.memory import RunError
+from smartmem_rules.runtime.contexts.memory import MemoryObject, RunError
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.plan_file import SLACK
 
@@ -107,7 +107,7 @@ class Cache:
             raise RunError(self._lack(capacity)) from error
         self.capacity = capacity
 
-    def append(self, rows: Mapping[str, Any], places: Sequence[int], queue: Any) -> None:
+    def append(self, rows: Mapping[str, MemoryObject], places: Sequence[int], queue: Any) -> None:
         """Put one new position of each sequence behind what it has, and make all of them one longer.
 
         Args:
@@ -127,7 +127,7 @@ class Cache:
         self.buffers, self.spare = self.spare, self.buffers
         self.length += 1
 
-    def new_rows(self) -> dict[str, Any]:
+    def new_rows(self) -> dict[str, MemoryObject]:
         """Buffers for one position of each part, by the names of the inputs."""
         import pyopencl as cl
 

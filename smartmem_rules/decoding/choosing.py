@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from smartmem_rules.arguments import check_kinds, number, whole
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.records import dataclass
 
 Array = np.ndarray[Any, np.dtype[Any]]
 GREATEST, BEST, ALL = "greatest", "best", "all"
+_NUMBER = number("a number", lambda value: True)
+_KINDS = {"temperature": _NUMBER, "top_k": whole(), "top_p": _NUMBER, "seed": whole()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +48,8 @@ class Sampling:
     seed: int = 0
 
     def check(self) -> None:
-        """Raises GenerateError for what nothing can be drawn with."""
+        """Raises GenerateError for what nothing can be drawn with, and TypeError for what is no number."""
+        check_kinds(vars(self), _KINDS)
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise GenerateError(
                 f"the temperature cannot be {self.temperature}; give 0 (the greatest) or a number above"

@@ -29,7 +29,7 @@ def generate(
     bound: int = BOUND,
     block: int = BLOCK,
     cache: str = OWN,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, object] | None = None,
     **options: Any,
 ) -> list[list[int]]:
     """The new tokens of each sequence; `api.generate` documents the arguments."""
@@ -41,7 +41,7 @@ def generate(
     return model.generate(prompts, tokens, sampling, stop, inputs)
 
 
-def dims_within(model: ModelSource, inputs: Mapping[str, Any]) -> dict[str, int]:
+def dims_within(model: ModelSource, inputs: Mapping[str, object]) -> dict[str, int]:
     """The open extents of a model's further inputs that arrays have.
 
     Raises:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from smartmem_rules.arguments import ARRAYS, CALLED, EXTENTS, MODEL, Kind, takes
 from smartmem_rules.decoding.cache import Cache, Sizes
 from smartmem_rules.decoding.choosing import Array, Sampling, Selection
 from smartmem_rules.decoding.errors import GenerateError
@@ -23,11 +24,14 @@ from smartmem_rules.stages import Progress
 
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import ModelSource
+    from smartmem_rules.planned import PlanOptions
 
 BOUND, BLOCK = 1024, 256
 """Tokens that the cache holds at most, and by how many it grows, where the caller does not say."""
 TOKENS = 128
 """How many are generated where the caller does not say."""
+_SAMPLING = Kind("a Sampling", lambda value: isinstance(value, Sampling)).or_none()
+_ASKED = {"sampling": _SAMPLING, "inputs": ARRAYS.or_none()}
 
 
 class Generator:
@@ -36,6 +40,7 @@ class Generator:
     One call at a time uses it; a call that fails or is left leaves it ready for the next one.
     """
 
+    @takes(model=MODEL, progress=CALLED.or_none(), dims=EXTENTS.or_none())
     def __init__(
         self,
         model: ModelSource,
@@ -70,28 +75,30 @@ class Generator:
                 raise GenerateError(f"{name} cannot be {value!r}; give a number from 1 on")
         if bound < 2:
             raise GenerateError("a cache of 1 token holds no prompt with a token behind it; give a bound from 2 on")
-        if cache not in TYPES:
+        if not isinstance(cache, str) or cache not in TYPES:
             raise GenerateError(f"there is no cache of type {cache!r}; give {' or '.join(TYPES)}")
-        self.plans: Plans = plans_of(model, sequences, bound, cache, dims or {}, options, progress)
+        self.plans: Plans = plans_of(model, sequences, bound, cache, dims or {}, cast("PlanOptions", options), progress)
         self.sizes = Sizes(sequences=sequences, block=block, bound=bound)
         in_place = self.plans.facts.growth.in_place
         self.cache = Cache(self.plans.parts, self.sizes, self.plans.device, self.plans.home.context, not in_place)
         self._steps = Steps(self.plans, self.cache)
         self._busy = threading.Lock()
 
+    @takes(sampling=_SAMPLING)
     def prepare(self, sampling: Sampling | None = None) -> None:
         """Make all plans and compile all of their kernels now, by two tokens; raises what `optimize` does."""
         inputs = {one.name: np.zeros(one.shape, one.numpy_dtype) for one in self.plans.facts.further}
         for _ in self.stream([[0]] * self.sizes.sequences, 2, sampling, inputs=inputs):
             pass
 
+    @takes(**_ASKED)
     def stream(
         self,
         prompts: Sequence[int] | Sequence[Sequence[int]],
         tokens: int | None = TOKENS,
         sampling: Sampling | None = None,
         stop: Collection[int] = (),
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object] | None = None,
     ) -> Iterator[tuple[int | None, ...]]:
         """The next token of every sequence, step by step.
 
@@ -113,13 +120,14 @@ class Generator:
         given = checked_inputs(self.plans.facts.further, inputs)
         return self._streamed(self.checked(prompts, tokens, chosen, inputs), tokens, chosen, ends, given)
 
+    @takes(**_ASKED)
     def generate(
         self,
         prompts: Sequence[int] | Sequence[Sequence[int]],
         tokens: int = TOKENS,
         sampling: Sampling | None = None,
         stop: Collection[int] = (),
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object] | None = None,
     ) -> list[list[int]]:
         """The new tokens of each sequence, a stop token at the end included; see `stream`."""
         found: list[list[int]] = [[] for _ in range(self.sizes.sequences)]
@@ -130,11 +138,12 @@ class Generator:
         return found
 
     @contextmanager
+    @takes(**_ASKED)
     def session(
         self,
         sampling: Sampling | None = None,
         stop: Collection[int] = (),
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object] | None = None,
     ) -> Iterator[Session]:
         """Several turns of one sequence, of which each goes on behind all before it; the cache is kept meanwhile.
 
@@ -172,7 +181,7 @@ class Generator:
         prompts: Sequence[int] | Sequence[Sequence[int]],
         tokens: int | None,
         sampling: Sampling,
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object] | None = None,
     ) -> Prompts:
         """The prompts, if they can be continued so with further inputs; raises GenerateError, and nothing runs."""
         checked_inputs(self.plans.facts.further, inputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from smartmem_rules.decoding.cache import Cache
 from smartmem_rules.decoding.choosing import Selection
@@ -17,7 +17,7 @@ from smartmem_rules.decoding.model.keeping import Facts, Keeping
 from smartmem_rules.decoding.model.parts import OWN, Part, parts_of
 from smartmem_rules.decoding.model.reading import Reading
 from smartmem_rules.decoding.room import Demand
-from smartmem_rules.planned import planned
+from smartmem_rules.planned import PlanOptions, planned
 from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError
 from smartmem_rules.runtime.executor import Executor, Home
@@ -51,7 +51,7 @@ class Plans:
     target: Target
     device: Device
     home: Home
-    options: Mapping[str, Any]
+    options: PlanOptions
     keeping: Keeping
     progress: Progress | None = None
     _made: dict[Step | str, Executor] = field(default_factory=dict)
@@ -149,7 +149,8 @@ class Plans:
         return executor
 
     def _planned(self, graph: Graph) -> Plan:
-        return planned(graph, Clock(self.progress), **{**self.options, "device": self.device.name})[0]
+        asked: PlanOptions = {**self.options, "device": self.device.name}
+        return planned(graph, Clock(self.progress), **asked)[0]
 
 
 def plans_of(
@@ -158,7 +159,7 @@ def plans_of(
     bound: int,
     cache: str,
     dims: Mapping[str, int],
-    options: Mapping[str, Any],
+    options: PlanOptions,
     progress: Progress | None = None,
 ) -> Plans:
     """What is needed to make the plans of a model.

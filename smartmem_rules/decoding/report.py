@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from smartmem_rules.decoding.generator import Generator
 from smartmem_rules.plan.kernel.storage import stored_bytes
@@ -67,7 +66,7 @@ class GenerationReport:
     tokens_per_s: float | None
     memory: Memory
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """As JSON."""
         return asdict(self)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from smartmem_rules.doctor.reproduction import ReproductionError, write_reproduction
 from smartmem_rules.doctor.walk import Walk, walked
@@ -51,7 +51,7 @@ class Examination:
         step = self.walk is not None and self.walk.step is not None
         return not self.report.findings and (self.check is None or self.check.passed is not False) and not step
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """JSON data."""
         walk = None
         if self.walk is not None:

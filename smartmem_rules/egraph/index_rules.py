@@ -21,6 +21,8 @@ ITERATIONS = 8
 MAXIMUM_ROWS = 4_000
 ALL_ROWS = 20_000
 """Of all searches of one saturation together. A limit by the clock would make plans depend on the load."""
+KEPT_ROWS = 100
+"""Of the searches that share an e-graph. Taking one down takes as long as a search; rows of others have to be read."""
 PROOF_POINTS = 1 << 20
 """A cheaper form is taken only if it is equal at every point, and the points are at most this many."""
 
@@ -35,7 +37,10 @@ class IndexRules(Protocol):
 
 
 class Improver:
-    """Improves index maps with the index rules of a rule base, each index once.
+    """Improves index maps with the index rules of a rule base.
+
+    An index is a sum. Summands without a variable in common tell nothing about each other, so they are searched apart,
+    each once whatever its variables are called: windows of an image have the same summands along both of its axes.
 
     Raises:
         IndexRuleError: a rule uses what interval arithmetic cannot decide.
@@ -43,14 +48,14 @@ class Improver:
 
     def __init__(self, base: IndexRules, disable: Collection[str] = ()) -> None:
         self.rules = compile_index_rules([rule for rule in base.index_rules if rule.name not in disable])
-        self.egraph: bindings.EGraph | None = None
+        self.engine: _Engine | None = None
         self.known: dict[Index, Index] = {}
         """By indices over variables that are called by their order alone."""
         self.rows = 0
 
     def close(self) -> None:
         """Give the e-graph back: it may only be dropped by the thread that made it."""
-        self.egraph = None
+        self.engine = None
 
     def improve(self, map_: IndexMap) -> IndexMap:
         """The map with cheaper indices where the rules give any."""
@@ -59,7 +64,19 @@ class Improver:
         return IndexMap(map_.variables, tuple(self._improve(index) for index in map_.indices), map_.source)
 
     def _improve(self, index: Index) -> Index:
-        if index.is_open or is_simple(index) or self.rows > ALL_ROWS:
+        if index.is_open or is_simple(index):
+            return index
+        better = Index(index.constant)
+        for terms in _apart(index):
+            (_, coefficient), *others = terms
+            factor = 1 if others else coefficient
+            part = Index(0, tuple((atom, number // factor) for atom, number in terms))
+            better = add(better, scale(part if is_simple(part) else self._cheaper(part), factor))
+        return better
+
+    def _cheaper(self, index: Index) -> Index:
+        """A cheaper form of one that the rules give, else itself."""
+        if self.rows > ALL_ROWS:
             return index
         own = sorted(index.variables, key=lambda v: v.name)
         numbered = [Var(f"v{number:03}", v.extent) for number, v in enumerate(own)]
@@ -72,46 +89,80 @@ class Improver:
         return substitute(found, dict(zip(numbered, map(variable, own), strict=True)))
 
     def _search(self, index: Index) -> Index | None:
-        egraph = self._engine()
+        if self.engine is None:
+            self.engine = _Engine(self.rules)
         try:
-            _run(egraph, "(push)")
-            writer = _Writer()
-            root = writer.index(index)
-            _run(egraph, "\n".join([*writer.lines, f"(let $root {root})"]))
-            for _ in range(ITERATIONS):
-                outputs = _run(egraph, "(run-schedule (run index))\n(print-size)")
-                sizes = [o.sizes for o in outputs if isinstance(o, bindings.PrintAllFunctionsSize)]
-                rows = sum(size for table in sizes for _, size in table)
-                updated = any(isinstance(o, bindings.RunScheduleOutput) and o.report.updated for o in outputs)
-                if not updated or rows > MAXIMUM_ROWS:
-                    break
-            self.rows += rows
-            found = _cheapest(egraph, writer.atoms)
-            _run(egraph, "(pop)")
+            found, rows = self.engine.search(index)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:  # a Rust panic is no Exception; a product of constants that overflows is one
-            self.egraph = None
+            self.engine = None
             return None
+        self.rows += rows
         return found
 
-    def _engine(self) -> bindings.EGraph:
-        if self.egraph is None:
-            self.egraph = bindings.EGraph()
-            _run(self.egraph, DECLARATIONS)
-            for rule in self.rules:
-                _run(self.egraph, rule)
-        return self.egraph
+
+def _apart(index: Index) -> list[list[tuple[Atom, int]]]:
+    """The terms of an index, parted so that those with a variable in common stay together."""
+    parts: list[tuple[frozenset[Var], list[tuple[Atom, int]]]] = []
+    for atom, coefficient in index.terms:
+        variables = atom.variables
+        joined = [part for part in parts if not variables.isdisjoint(part[0])]
+        parts = [part for part in parts if variables.isdisjoint(part[0])]
+        together = [term for _, terms in joined for term in terms]
+        parts.append((variables.union(*(known for known, _ in joined)), [*together, (atom, coefficient)]))
+    return [terms for _, terms in parts]
 
 
-def _run(egraph: bindings.EGraph, text: str) -> list[object]:
-    return list(egraph.run_program(*egraph.parse_program(text)))
+class _Engine:
+    """An e-graph in which searches follow each other.
+
+    Each has atoms of its own, so that it finds what it would find alone; terms of constants are common to all.
+    """
+
+    def __init__(self, rules: Sequence[str]) -> None:
+        self.egraph = bindings.EGraph()
+        self._run(DECLARATIONS)
+        for rule in rules:
+            self._run(rule)
+        self._run("(push)")
+        self._rows = self._atoms = self._searches = 0
+
+    def search(self, index: Index) -> tuple[Index | None, int]:
+        """The cheapest form that the rules give, and the rows that looking for it took."""
+        if self._rows > KEPT_ROWS:
+            self._run("(pop)\n(push)")
+            self._rows = self._atoms = self._searches = 0
+        writer = _Writer(self._atoms, f"${self._searches}")
+        root = writer.index(index)
+        self._run("\n".join([*writer.lines, f"(let {writer.mark} {root})"]))
+        before = rows = self._rows
+        for _ in range(ITERATIONS):
+            outputs = self._run("(run-schedule (run index))\n(print-size)")
+            sizes = [o.sizes for o in outputs if isinstance(o, bindings.PrintAllFunctionsSize)]
+            rows = sum(size for table in sizes for _, size in table)
+            updated = any(isinstance(o, bindings.RunScheduleOutput) and o.report.updated for o in outputs)
+            if not updated or rows - before > MAXIMUM_ROWS:
+                break
+        self._rows, self._atoms, self._searches = rows, self._atoms + len(writer.atoms), self._searches + 1
+        return _cheapest(self.egraph, writer.mark, writer.atoms), rows - before
+
+    def _run(self, text: str) -> list[object]:
+        return list(self.egraph.run_program(*self.egraph.parse_program(text)))
 
 
 class _Writer:
-    """Writes an index as egglog terms; a sum is also written split at each of its coefficients."""
+    """Writes an index as egglog terms; a sum is also written split at each of its coefficients.
 
-    def __init__(self) -> None:
+    Attributes:
+        first: the number of the first atom.
+        mark: with which the names of terms begin.
+        atoms: by their numbers.
+    """
+
+    def __init__(self, first: int, mark: str) -> None:
+        self.first = first
+        self.mark = mark
         self.lines: list[str] = []
         self.atoms: dict[int, Atom] = {}
         self.numbers: dict[Atom, str] = {}
@@ -126,7 +177,7 @@ class _Writer:
         text = parts[0]
         for part in parts[1:]:
             text = f"(Plus {text} {part})"
-        name = self.names[index] = f"$x{len(self.names)}"
+        name = self.names[index] = f"{self.mark}x{len(self.names)}"
         self.lines.append(f"(let {name} {text})")
         if len(parts) > 1:
             for factor in sorted({abs(c) for _, c in index.terms} | {divisor}):
@@ -157,7 +208,7 @@ class _Writer:
                 return f"(Modulo {self.index(value, divisor)} (K {divisor}))"
             case _:
                 if atom not in self.numbers:
-                    number = len(self.atoms)
+                    number = self.first + len(self.atoms)
                     self.atoms[number] = atom
                     self.numbers[atom] = f"(V {number})"
                     low, high = atom.interval
@@ -165,8 +216,8 @@ class _Writer:
                 return self.numbers[atom]
 
 
-def _cheapest(egraph: bindings.EGraph, atoms: dict[int, Atom]) -> Index | None:
-    """The cheapest tree of the root's class, read back through the normaliser."""
+def _cheapest(egraph: bindings.EGraph, root: str, atoms: dict[int, Atom]) -> Index | None:
+    """The cheapest tree of a term's class, read back through the normaliser; terms of other atoms are passed over."""
     functions = egraph.freeze().functions
     users: dict[bindings.Value, list[tuple[str, tuple[bindings.Value, ...], bindings.Value]]] = defaultdict(list)
     queue: list[tuple[int, int, bindings.Value, Index]] = []
@@ -175,6 +226,8 @@ def _cheapest(egraph: bindings.EGraph, atoms: dict[int, Atom]) -> Index | None:
     for name in ("V", "K"):
         for row in functions[name].rows:
             number = egraph.value_to_i64(row.inputs[0])
+            if name == "V" and number not in atoms:
+                continue
             index = Index(number) if name == "K" else Index(0, ((atoms[number], 1),))
             heapq.heappush(queue, (0, next(ties), row.output, index))
     for name in ("Plus", "Times", "Over", "Modulo"):
@@ -193,8 +246,8 @@ def _cheapest(egraph: bindings.EGraph, atoms: dict[int, Atom]) -> Index | None:
             built = _apply(name, left, right)
             if built is not None:
                 heapq.heappush(queue, (COSTS[name] + left_price + right_price, next(ties), output, built))
-    (root,) = (row.output for row in functions["$root"].rows)
-    return best[root][1] if root in best else None
+    (value,) = (row.output for row in functions[root].rows)
+    return best[value][1] if value in best else None
 
 
 def _apply(name: str, left: Index, right: Index) -> Index | None:

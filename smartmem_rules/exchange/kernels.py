@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
+from smartmem_rules.exchange.certificates import KernelData
 from smartmem_rules.exchange.expressions import ExchangeError, Loops, read_expression, read_index
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
@@ -56,7 +56,7 @@ class KernelClaim:
         )
 
 
-def read_kernel(data: Mapping[str, Any]) -> KernelClaim:
+def read_kernel(data: KernelData) -> KernelClaim:
     """A kernel of a certificate.
 
     Raises:
@@ -77,11 +77,11 @@ def read_kernel(data: Mapping[str, Any]) -> KernelClaim:
             raise ExchangeError(f"the kernel {data['name']} keeps {stage_text(one['name'], stage)}, not {one['text']}")
         stages[one["name"]] = stage
     stores = []
-    for one in data["stores"]:
-        indices = tuple(read_index(index, loops) for index in one["indices"])
-        store = Store(tensor=one["tensor"], indices=indices, value=read_expression(one["value"], loops))
-        if one["text"] != store_text(store):
-            raise ExchangeError(f"the kernel {data['name']} stores {store_text(store)}, not {one['text']}")
+    for given in data["stores"]:
+        indices = tuple(read_index(index, loops) for index in given["indices"])
+        store = Store(tensor=given["tensor"], indices=indices, value=read_expression(given["value"], loops))
+        if given["text"] != store_text(store):
+            raise ExchangeError(f"the kernel {data['name']} stores {store_text(store)}, not {given['text']}")
         stores.append(store)
     kernel = KernelClaim(name=data["name"], stages=stages, stores=tuple(stores))
     for name, stage in stages.items():

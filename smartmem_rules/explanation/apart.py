@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.fixes import did_you_mean
@@ -13,10 +13,13 @@ from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.identity import shown_file
 
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.explanation.documents import PairExplanation, PlaceOfBlock, Refused
+
 _SHOWN = 5
 
 
-def explain_apart(plan: Plan, refusals: Refusals, base: RuleBase, first: str, second: str) -> dict[str, Any]:
+def explain_apart(plan: Plan, refusals: Refusals, base: RuleBase, first: str, second: str) -> PairExplanation:
     """What keeps two nodes apart, as JSON data: {nodes, kernels, together, answer, refusals}.
 
     A refusal is {rule, file, line, reason, figure, limit, writer, reader}, the one that came nearest first: those about
@@ -38,10 +41,11 @@ def explain_apart(plan: Plan, refusals: Refusals, base: RuleBase, first: str, se
         places.append(found)
     shared = [leaf for leaf in places[0].values() for other in places[1].values() if leaf is other]
     launches = sorted(set(_launches(places[0])) & set(_launches(places[1])))
-    data: dict[str, Any] = {
+    data: PairExplanation = {
         "nodes": [{"node": node, "operator": known.get(node, "")} for node in (first, second)],
         "kernels": [[leaf.name for leaf in place.values()] for place in places],
         "together": bool(shared),
+        "answer": "",
         "refusals": [],
     }
     for node, place in zip((first, second), places, strict=True):
@@ -77,12 +81,12 @@ def _words(refusal: Refusal) -> str:
     return f"{refusal.rule} came nearest; {refusal.reason}{figures}"
 
 
-def _refusal_data(refusal: Refusal, base: RuleBase) -> dict[str, Any]:
+def _refusal_data(refusal: Refusal, base: RuleBase) -> Refused:
     return {"rule": refusal.rule, **_place(refusal.rule, base), "reason": refusal.reason, "figure": refusal.figure,
             "limit": refusal.limit, "writer": sorted(refusal.first), "reader": sorted(refusal.second)}  # fmt: skip
 
 
-def _place(rule: str, base: RuleBase) -> Mapping[str, Any]:
+def _place(rule: str, base: RuleBase) -> PlaceOfBlock:
     """Where a fuse block, table or level stands."""
     block = base.fuses.get(rule) or base.levels.get(rule)
     span = block.block.span if block is not None else getattr(base.tables.get(rule), "span", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.explanation.report import launch_kind
@@ -17,6 +17,9 @@ from smartmem_rules.plan.kernel.printer import schedule_text
 from smartmem_rules.plan.printer import candidates_lines, sized_line
 from smartmem_rules.records import dataclass
 from smartmem_rules.stages import STAGES
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.explanation.documents import KernelShown, LaunchShown, StageDifference
 
 _CONTEXT = 2
 
@@ -36,7 +39,7 @@ class Inspected:
 # --- one plan ---
 
 
-def launches_data(plan: Plan) -> list[dict[str, Any]]:
+def launches_data(plan: Plan) -> list[LaunchShown]:
     """The launches in the order of execution, as JSON data."""
     return [
         {
@@ -56,7 +59,7 @@ def launches_data(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def kernel_data(inspected: Inspected, name: str) -> dict[str, Any]:
+def kernel_data(inspected: Inspected, name: str) -> KernelShown:
     """One kernel: its text, its schedule with the figures that chose it, layouts, and the OpenCL C of its launch.
 
     Args:
@@ -119,12 +122,12 @@ def _section(text: str, name: str) -> list[str]:
 # --- two plans ---
 
 
-def stage_differences(first: Inspected, second: Inspected) -> list[dict[str, Any]]:
+def stage_differences(first: Inspected, second: Inspected) -> list[StageDifference]:
     """For each stage that both have what changed, as JSON data: {stage, same, removed, added, lines}.
 
     Kernels are compared without the numbers in their names, which change with every kernel before them.
     """
-    found = []
+    found: list[StageDifference] = []
     for stage in STAGES:
         if stage not in first.stages or stage not in second.stages:
             continue

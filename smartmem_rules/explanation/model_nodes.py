@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from smartmem_rules.arguments import MODEL, Kind
+
 if TYPE_CHECKING:
     from onnx import GraphProto
 
@@ -66,3 +68,7 @@ def is_graph(source: Any) -> bool:
     from smartmem_rules.graph.model import Graph  # start-up time
 
     return isinstance(source, Graph)
+
+
+GRAPH = Kind(f"{MODEL.what}, or a Graph", lambda value: MODEL.takes(value) or is_graph(value))
+"""What models are given as."""

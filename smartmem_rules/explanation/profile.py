@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.roof import Roof
 from smartmem_rules.tensor.ranges import largest
 
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.explanation.documents import KernelProfile
 
-def kernel_profile(executor: Executor, roof: Roof, feeds: Mapping[str, Any], runs: int = 5) -> list[dict[str, Any]]:
+
+def kernel_profile(executor: Executor, roof: Roof, feeds: Mapping[str, object], runs: int = 5) -> list[KernelProfile]:
     """A row for each kernel: {kernel, form, origin, ms, share, gflops, gbytes_per_s, roof_share}.
 
     Bytes are those of operands and results in memory; what a cache saves or a window reads twice is not in them. They

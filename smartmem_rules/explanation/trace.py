@@ -35,7 +35,7 @@ class TraceFileError(SmartmemError):
     """The file of a trace cannot be written."""
 
 
-def traced_run(executor: Executor, making: Making, feeds: Mapping[str, Any], path: str | Path) -> dict[str, Array]:
+def traced_run(executor: Executor, making: Making, feeds: Mapping[str, object], path: str | Path) -> dict[str, Array]:
     """One inference, whose trace is written; the outputs.
 
     Raises:
@@ -65,7 +65,7 @@ class Traced:
     times: RunTimes
     making: Making
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """The trace: {traceEvents, displayTimeUnit, otherData}."""
         offset = self.times.offset()
         return {

@@ -106,10 +106,10 @@ def load_case(path: Path) -> Case:
                     feeds[tensor.name] = numpy_helper.to_array(tensor)
                 else:
                     feeds[name] = stored[name]
-    return Case(path.stem, model, feeds, mode_from(described["mode"]))
+    return Case(path.stem, model, feeds, _mode_from(described["mode"]))
 
 
-def mode_from(data: Mapping[str, Any]) -> Mode:
+def _mode_from(data: Mapping[str, Any]) -> Mode:
     """A mode from JSON data."""
     given = dict(data)
     given["dims"] = {name: (int(pair[0]), int(pair[1])) for name, pair in dict(given.get("dims", {})).items()}

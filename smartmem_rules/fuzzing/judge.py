@@ -22,6 +22,7 @@ from smartmem_rules.fuzzing.expected.courses import longest_loop
 from smartmem_rules.fuzzing.expected.differences import differences
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
+from smartmem_rules.fuzzing.requests import VerdictData
 from smartmem_rules.fuzzing.systems import BrokenModel, run_by
 from smartmem_rules.limits import Limits
 from smartmem_rules.optimized import OptimizedPlan
@@ -51,6 +52,10 @@ class Verdict:
     kind: str
     detail: str = ""
     seconds: float = 0.0
+
+    def data(self) -> VerdictData:
+        """JSON data."""
+        return {"kind": self.kind, "detail": self.detail, "seconds": self.seconds}
 
     @property
     def failed(self) -> bool:

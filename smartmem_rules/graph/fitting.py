@@ -54,7 +54,7 @@ def declared_feeds(model: onnx.ModelProto) -> dict[str, Array]:
     return arrays
 
 
-def signature(feeds: Mapping[str, Any], fixed: Collection[str]) -> Signature:
+def signature(feeds: Mapping[str, object], fixed: Collection[str]) -> Signature:
     """What of the inputs decides the plan: shapes, which optional values are there, and the values of `fixed` ones."""
     return tuple((name, _signature(feeds[name], name in fixed)) for name in sorted(feeds))
 
@@ -68,7 +68,7 @@ def _signature(value: Any, fixed: bool) -> object:
 
 
 def fitted_model(
-    model: onnx.ModelProto, feeds: Mapping[str, Any], fixed: Collection[str]
+    model: onnx.ModelProto, feeds: Mapping[str, object], fixed: Collection[str]
 ) -> tuple[onnx.ModelProto, dict[str, Array]]:
     """The model for inputs like these, and the inputs that are left to give it.
 
@@ -92,7 +92,7 @@ def fitted_model(
     left: dict[str, Array] = {}
     before: list[onnx.NodeProto] = []
     for value in given:
-        feed = feeds[value.name]
+        feed = np.asarray(feeds[value.name])
         if value.name in fixed:
             graph.initializer.append(numpy_helper.from_array(feed, value.name))
             continue

@@ -45,7 +45,7 @@ def node_text(node: Node, graph: Graph | None = None) -> str:
     return f"{', '.join(outputs)} = {node.operator}({operands}){attributes}   # {node.name}{origin}"
 
 
-def attributes_text(attributes: Mapping[str, Any]) -> str:
+def attributes_text(attributes: Mapping[str, object]) -> str:
     """` {axis: 1, perm: [1, 0]}`, empty where there are none."""
     shown = [f"{name}: {_value(value)}" for name, value in attributes.items() if value is not None]
     return f" {{{', '.join(shown)}}}" if shown else ""

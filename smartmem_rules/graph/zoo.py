@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import onnx
 
@@ -39,6 +39,17 @@ NETWORKS = {
 """What the paper calls those models that it measures."""
 
 
+class ShippedModel(TypedDict):
+    """A model that comes with the project; `network` is its name in SmartMem's tables."""
+
+    name: str
+    network: str | None
+    operators: int
+    parameters: int
+    opset: int | None
+    bytes: int
+
+
 def shipped_models() -> dict[str, Path]:
     """The stripped models that come with the project, by name: the paper's first, in its order."""
     found = {path.stem: path for path in models_path().glob("*.onnx")}
@@ -55,7 +66,7 @@ def shipped_model(name: str) -> Path:
     return models[name]
 
 
-def describe_model(path: Path) -> dict[str, Any]:
+def describe_model(path: Path) -> ShippedModel:
     """Name, network of the paper (None for others), operators, parameters, opset and size of a model's file."""
     model, _ = load_model(path)
     versions = {domain_of(entry.domain): entry.version for entry in model.opset_import}

@@ -51,7 +51,7 @@ class PlanKey:
         return unchanged_since((*self.files, *more), self.moment) and unchanged_since(_engine_files(), STARTED)
 
 
-def key_of(model: Any, rules: Sequence[str | Path], options: Mapping[str, Any]) -> PlanKey | None:
+def key_of(model: Any, rules: Sequence[str | Path], options: Mapping[str, object]) -> PlanKey | None:
     """The key of the plan of a model; None for what has none: an imported graph, a model that cannot be read.
 
     Args:

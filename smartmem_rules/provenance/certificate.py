@@ -14,7 +14,16 @@ from smartmem_rules.certificate.graphs import MadeGraph
 from smartmem_rules.certificate.replay import Replay
 from smartmem_rules.certificate.terms import OPAQUE, Digests, Refused, Terms
 from smartmem_rules.egraph.model import Saturation
-from smartmem_rules.exchange.certificates import FORMAT
+from smartmem_rules.exchange.certificates import (
+    FORMAT,
+    Certificate,
+    ConstantData,
+    KernelData,
+    MadeFor,
+    NodeData,
+    StepData,
+    StoreData,
+)
 from smartmem_rules.exchange.expressions import map_json, value_json
 from smartmem_rules.graph.equations import is_opaque
 from smartmem_rules.graph.model import VIEW, Graph, Node
@@ -55,18 +64,18 @@ class Made:
     copies: Mapping[str, str]
     shown: Sequence[str]
     tables: Mapping[str, StoredTable]
-    how: Mapping[str, str]
+    how: MadeFor
     digests: Digests = field(default_factory=Digests)
 
 
-def certificate_of(made: Made) -> dict[str, Any]:
+def certificate_of(made: Made) -> Certificate:
     """The certificate of a plan, with the list of what is not certified."""
     instances = Instances(made.base)
     originals = {node.name: node for node in made.model.nodes}
     opaque = {name for name, node in originals.items() if is_opaque(node, made.model.types, instances)}
     nodes = [_node_json(node, opaque) for node in made.extracted.nodes]
     steps, constants = _derived(made, nodes)
-    certificate: dict[str, Any] = {
+    certificate: Certificate = {
         "format": FORMAT,
         "version": VERSION,
         "model": made.model.name,
@@ -75,14 +84,16 @@ def certificate_of(made: Made) -> dict[str, Any]:
         "graph": {"constants": constants, "nodes": nodes},
         "stand_for": {**made.copies, **{name: _base_of(name, made.extracted) for name in made.shown}},
         "kernels": [_kernel(kernel, made.tables) for kernel in made.kernels],
+        "uncertified": [],
     }
     verdict = examine(made.model, made.base, certificate, made.digests)
-    return {**certificate, "uncertified": uncertified(verdict.gaps, verdict.kernel_gaps)}
+    certificate["uncertified"] = uncertified(verdict.gaps, verdict.kernel_gaps)
+    return certificate
 
 
 def made_certificate(
-    model: Graph, base: RuleBase, saturation: Saturation | None, planning: Planning, how: Mapping[str, str]
-) -> dict[str, Any]:
+    model: Graph, base: RuleBase, saturation: Saturation | None, planning: Planning, how: MadeFor
+) -> Certificate:
     """The certificate of a plan whose kernels are not scheduled yet.
 
     Args:
@@ -105,7 +116,7 @@ def made_certificate(
     )
 
 
-def certificate_text(certificate: Mapping[str, Any]) -> str:
+def certificate_text(certificate: Certificate) -> str:
     """The file: JSON, with one line for each step, node and kernel."""
     return f"{{\n{_members(certificate, ' ')}\n}}\n"
 
@@ -124,11 +135,11 @@ def _members(data: Mapping[str, Any], indent: str) -> str:
     return ",\n".join(parts)
 
 
-def _kernel(kernel: Kernel, tables: Mapping[str, StoredTable]) -> dict[str, Any]:
+def _kernel(kernel: Kernel, tables: Mapping[str, StoredTable]) -> KernelData:
     try:
         return kernel_json(kernel, tables)
     except Unshown as reason:
-        stores = [{"tensor": store.tensor} for store in kernel.stores]
+        stores: list[StoreData] = [{"tensor": store.tensor} for store in kernel.stores]
         return {"name": kernel.name, "origin": list(kernel.origin), "stores": stores, "unshown": str(reason)}
 
 
@@ -143,8 +154,8 @@ def _base_of(name: str, graph: Graph) -> str:
 # --- the graph ---
 
 
-def _node_json(node: Node, opaque: Collection[str]) -> dict[str, Any]:
-    data: dict[str, Any] = {"name": node.name, "operator": node.operator, "operands": list(node.operands)}
+def _node_json(node: Node, opaque: Collection[str]) -> NodeData:
+    data: NodeData = {"name": node.name, "operator": node.operator, "operands": list(node.operands)}
     map_: object = node.attributes.get("map")
     if node.operator == VIEW and isinstance(map_, IndexMap):
         data["map"] = map_json(map_)
@@ -158,7 +169,7 @@ def _node_json(node: Node, opaque: Collection[str]) -> dict[str, Any]:
 # --- the steps ---
 
 
-def _derived(made: Made, nodes: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _derived(made: Made, nodes: Sequence[NodeData]) -> tuple[list[StepData], list[ConstantData]]:
     """The steps, and what the constants of the graph are."""
     if made.saturation is None:
         return [], [_constant(name, name, made) for name in made.extracted.constants]
@@ -187,9 +198,7 @@ def _derived(made: Made, nodes: Sequence[Mapping[str, Any]]) -> tuple[list[dict[
     raise AssertionError("the steps of a derivation can be done again")
 
 
-def _goals(
-    nodes: Sequence[Mapping[str, Any]], derivation: Derivation, constants: Mapping[str, int]
-) -> list[tuple[int, int]]:
+def _goals(nodes: Sequence[NodeData], derivation: Derivation, constants: Mapping[str, int]) -> list[tuple[int, int]]:
     """The terms of the graph's tensors that have a name of the model, each with the model's own."""
     model = derivation.replay.model
     graph = MadeGraph(model, constants)
@@ -223,7 +232,7 @@ def _term_of(name: str, array: np.ndarray, type_: TensorType, derivation: Deriva
     return terms.input(f"constant {name}", type_)
 
 
-def _constant(name: str, term: str | None, made: Made) -> dict[str, Any]:
+def _constant(name: str, term: str | None, made: Made) -> ConstantData:
     """What a constant of the graph is; of one that no term has the elements of only its type."""
     type_ = made.extracted.types[name]
     if term is None:

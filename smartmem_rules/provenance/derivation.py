@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from smartmem_rules.certificate.replay import Replay
 from smartmem_rules.certificate.rules import Applied, application_of
@@ -12,6 +12,7 @@ from smartmem_rules.certificate.terms import ABSENT, CONSTANT, INPUT, OUT, VIEW,
 from smartmem_rules.egraph.constants import SMALL
 from smartmem_rules.egraph.firings import Composed, Firing, Rewritten, Viewed
 from smartmem_rules.egraph.model import Saturation
+from smartmem_rules.exchange.certificates import StepData
 from smartmem_rules.exchange.expressions import map_json
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
@@ -37,7 +38,7 @@ _TRIED = 4
 class Taken:
     """A step that was taken."""
 
-    step: Mapping[str, Any]
+    step: StepData
     applied: Applied
 
 
@@ -121,7 +122,7 @@ class Derivation:
     def _try(self, firing: Firing) -> bool:
         return any(self._take(step) for step in self._steps(firing))
 
-    def _take(self, step: Mapping[str, Any]) -> bool:
+    def _take(self, step: StepData) -> bool:
         count = self.replay.count
         try:
             _, applied = self.replay.take(step)
@@ -140,7 +141,7 @@ class Derivation:
     def _name(self, number: int) -> str:
         return self.replay.names[number]
 
-    def _steps(self, firing: Firing) -> Iterator[dict[str, Any]]:
+    def _steps(self, firing: Firing) -> Iterator[StepData]:
         match firing:
             case Rewritten():
                 yield from self._rewrites(firing)
@@ -156,7 +157,7 @@ class Derivation:
                 for outer in self._forms.get((VIEW, self._classes.all([firing.between]), firing.outer), ()):
                     for inner in self._forms.get((VIEW, self._classes.all([firing.source]), firing.inner), ()):
                         if self.terms.equal(self.terms.terms[outer].children[0], inner):
-                            names = {"compose": self._name(outer), "under": self._name(inner)}
+                            names: StepData = {"compose": self._name(outer), "under": self._name(inner)}
                             yield {**names, "map": map_json(firing.map)}
 
     def _results(
@@ -174,7 +175,7 @@ class Derivation:
         metas = {name: self.saturation.classes[class_].meta for name, class_ in classes.items() if class_ != ABSENT}
         return {name: meta.uses for name, meta in metas.items() if meta is not None}
 
-    def _rewrites(self, firing: Rewritten) -> Iterator[dict[str, Any]]:
+    def _rewrites(self, firing: Rewritten) -> Iterator[StepData]:
         rule = firing.rule
         left = rule.right if firing.backward else rule.left
         patterns = operators_of_all(left)
@@ -187,12 +188,14 @@ class Derivation:
         asks = any(isinstance(n, ast.Call) and n.function == "uses" for n in nodes(rule.guards))
         uses = self._uses(firing.tensors) if asks else {}
         for terms, swapped in self._operands([(root, None) for root in reversed(roots_of(left))], forms, len(forms)):
-            step: dict[str, Any] = {"rule": rule.name, "match": [self._name(t) for t in terms]}
+            step: StepData = {"rule": rule.name, "match": [self._name(t) for t in terms]}
             if firing.backward:
                 step["backward"] = True
             if swapped:
                 step["swapped"] = sorted(swapped)
-            yield step | ({"uses": uses} if uses else {})
+            if uses:
+                step["uses"] = uses
+            yield step
 
     def _matches(
         self,
@@ -290,15 +293,19 @@ def _classes_of(
     return next(results)
 
 
-def _names_in(step: Mapping[str, Any]) -> list[str]:
-    return [*step.get("match", ()), *(step[k] for k in ("at", "compose", "under", "identity", "value") if k in step)]
+def _names_in(step: StepData) -> list[str]:
+    return [*step.get("match", ()), *(step[key] for key in _NAMING if key in step)]
 
 
-def renamed(step: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def renamed(step: StepData, names: Mapping[str, str]) -> StepData:
     """A step over other names of terms."""
-    changed = {key: names.get(value, value) for key, value in step.items() if key in _NAMING}
-    match = {"match": [names.get(name, name) for name in step["match"]]} if "match" in step else {}
-    return {**step, **changed, **match}
+    changed: StepData = {**step}
+    for key in _NAMING:
+        if key in step:
+            changed[key] = names.get(step[key], step[key])
+    if "match" in step:
+        changed["match"] = [names.get(name, name) for name in step["match"]]
+    return changed
 
 
-_NAMING = ("at", "compose", "under", "identity", "value")
+_NAMING: Final = ("at", "compose", "under", "identity", "value")

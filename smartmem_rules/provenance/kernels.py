@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
+from smartmem_rules.exchange.certificates import KernelData, StoreData
 from smartmem_rules.exchange.expressions import expression_json, index_json
 from smartmem_rules.exchange.kernels import KernelClaim, Stage as ClaimedStage, Store as Claimed, stage_text, store_text
 from smartmem_rules.plan.fusion.equations.program import StoredTable
@@ -38,7 +38,7 @@ def claim_of(kernel: Kernel) -> KernelClaim:
     )
 
 
-def kernel_json(kernel: Kernel, tables: Mapping[str, StoredTable]) -> dict[str, Any]:
+def kernel_json(kernel: Kernel, tables: Mapping[str, StoredTable]) -> KernelData:
     """A single kernel.
 
     Args:
@@ -70,7 +70,7 @@ def kernel_json(kernel: Kernel, tables: Mapping[str, StoredTable]) -> dict[str, 
     }
 
 
-def _store_json(store: Claimed) -> dict[str, Any]:
+def _store_json(store: Claimed) -> StoreData:
     return {
         "text": store_text(store),
         "tensor": store.tensor,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import onnx
@@ -22,7 +21,7 @@ from smartmem_rules.runtime.feeds import Array, check_feeds, random_feeds
 REFERENCE = "ONNX Runtime"
 
 
-def feeds_for(model: onnx.ModelProto, given: Mapping[str, Any], dims: Dims, seed: int) -> dict[str, Array]:
+def feeds_for(model: onnx.ModelProto, given: Mapping[str, object], dims: Dims, seed: int) -> dict[str, Array]:
     """The inputs of a run: those that are given, random ones for the others.
 
     Raises:

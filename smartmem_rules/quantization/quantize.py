@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -32,7 +31,7 @@ class Trial:
         dims: extents of symbolic dimensions.
     """
 
-    given: Mapping[str, Any]
+    given: Mapping[str, object]
     dims: Dims
     seed: int = 0
 

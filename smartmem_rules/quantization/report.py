@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, field
-from typing import Any
 
 from smartmem_rules.records import dataclass
 
@@ -71,6 +70,6 @@ class Report:
     bytes_after: int
     seconds: float
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """As JSON."""
         return asdict(self)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from smartmem_rules.analysis.derivation import derive
 from smartmem_rules.analysis.types.symbolic import prove_types
@@ -79,7 +78,7 @@ def sections(base: RuleBase, verdicts: Verdicts) -> list[Section]:
     ]
 
 
-def language() -> dict[str, Any]:
+def language() -> dict[str, object]:
     """The built-in functions, the keys of blocks and the codes of messages."""
     functions = [("of lists and numbers", LIST_DOCS), ("of elements", ELEMENT_DOCS), ("of guards", GUARD_DOCS)]
     blocks = {kind: keys_of(record_type(kind)) for kind in BLOCK_WORDS if kind not in SUBJECTS}

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from smartmem_rules.explanation.fates import Fates
 from smartmem_rules.explanation.inspected import Inspected, kernel_data, launches_data, stage_differences
 from smartmem_rules.explanation.report import left, report_data
-from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.artefact import Plan, Slot
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.memory.lives import lives
 from smartmem_rules.records import dataclass
 from smartmem_rules.report.subject import Measured, Subject
 from smartmem_rules.runtime.format.provenance import package_version
+from smartmem_rules.statistics import RuleCounts, RuleSource
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.explanation.documents import KernelProfile, MaybePlaced
+    from smartmem_rules.report.documents import (
+        ComparedPlan,
+        LaunchTime,
+        MaybeCounted,
+        MeasuredPlan,
+        ModelNode,
+        ModelReport,
+        ReportedLaunch,
+        ReportedLevel,
+        ReportedPlan,
+        ReportedRule,
+        ReportedSlot,
+        ReportedTensor,
+        Role,
+        SlotMemory,
+    )
 
 FORMAT = 1
 """Of the data; a greater number means that a key has changed its meaning."""
@@ -60,7 +79,7 @@ class LevelFigures:
             seconds=sum(seconds for stage, seconds in plan.statistics.seconds.items() if stage not in _NOT_PLANNING),
         )
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> ReportedLevel:
         """The content for JSON."""
         return {
             "level": self.level,
@@ -74,7 +93,7 @@ class LevelFigures:
         }
 
 
-def report(subject: Subject, levels: Sequence[LevelFigures] = (), other: Subject | None = None) -> dict[str, Any]:
+def report(subject: Subject, levels: Sequence[LevelFigures] = (), other: Subject | None = None) -> ModelReport:
     """All that a report shows.
 
     Args:
@@ -90,12 +109,12 @@ def report(subject: Subject, levels: Sequence[LevelFigures] = (), other: Subject
     }
 
 
-def _against(subject: Subject, other: Subject) -> dict[str, Any]:
+def _against(subject: Subject, other: Subject) -> ComparedPlan:
     sides = (Inspected(one.plan, one.stages) for one in (subject, other))
     return {"plan": plan_data(other), "stages": stage_differences(*sides)}
 
 
-def plan_data(subject: Subject) -> dict[str, Any]:
+def plan_data(subject: Subject) -> ReportedPlan:
     """One plan: its figures, and its nodes, launches, tensors and rules."""
     plan = subject.plan
     programs = list(dict.fromkeys(source.text for source in plan.sources))
@@ -108,14 +127,14 @@ def plan_data(subject: Subject) -> dict[str, Any]:
         "launches": _launches(subject, {text: number for number, text in enumerate(programs)}),
         "programs": programs,
         "tensors": _tensors(plan),
-        "slots": [{"memory": slot.memory, "bytes": slot.bytes} for slot in plan.slots],
+        "slots": [_slot(slot) for slot in plan.slots],
         "rules": _rules(subject),
         "left": left(plan),
         "measured": None if subject.measured is None else _measured(subject.measured),
     }
 
 
-def _nodes(subject: Subject) -> Iterator[dict[str, Any]]:
+def _nodes(subject: Subject) -> Iterator[ModelNode]:
     """The nodes of the model, in the order of the file."""
     rewriting = subject.plan.statistics.rewriting
     fates = Fates(subject.plan, subject.file)
@@ -141,40 +160,50 @@ def _types(subject: Subject) -> dict[str, str]:
     return {name: str(kind) for name, kind in subject.making.types.items() if name in named}
 
 
-def _launches(subject: Subject, programs: Mapping[str, int]) -> list[dict[str, Any]]:
+def _launches(subject: Subject, programs: Mapping[str, int]) -> list[ReportedLaunch]:
     plan = subject.plan
     inspected = Inspected(plan, subject.stages)
     modelled = _modelled(subject)
     measured = {} if subject.measured is None else {one["kernel"]: one for one in subject.measured.kernels}
-    found = []
+    found: list[ReportedLaunch] = []
     for shown, source in zip(launches_data(plan), plan.sources, strict=True):
         kernel = kernel_data(inspected, str(shown["number"]))
         took = measured.get(shown["name"])
         found.append(
             {
                 **shown,
-                **{key: kernel[key] for key in ("text", "schedule", "layouts", "launched_as")},
+                "text": kernel["text"],
+                "schedule": kernel["schedule"],
+                "layouts": kernel["layouts"],
+                "launched_as": kernel["launched_as"],
                 "program": programs[source.text],
                 "local_bytes": source.local_bytes,
                 "modelled_us": modelled.get(shown["name"]),
-                "measured": None if took is None else {key: took[key] for key in _OF_LAUNCH},
+                "measured": None if took is None else _time_of(took),
             }
         )
     return found
 
 
-_OF_LAUNCH = ("ms", "share", "gflops", "gbytes_per_s", "roof_share")
+def _time_of(took: KernelProfile) -> LaunchTime:
+    return {
+        "ms": took["ms"],
+        "share": took["share"],
+        "gflops": took["gflops"],
+        "gbytes_per_s": took["gbytes_per_s"],
+        "roof_share": took["roof_share"],
+    }
 
 
-def _tensors(plan: Plan) -> dict[str, dict[str, Any]]:
+def _tensors(plan: Plan) -> dict[str, ReportedTensor]:
     """What lies in device memory."""
     life = lives(plan.tensors, plan.launches)
-    found = {}
+    found: dict[str, ReportedTensor] = {}
     for name, stored in plan.tensors.items():
         place, own = plan.placement.get(name), life.get(name)
         found[name] = {
             "type": str(stored.type),
-            "role": stored.role,
+            "role": cast("Role", stored.role),
             "layout": stored.layout.places,
             "storage": stored.storage,
             "bytes": stored_bytes(stored),
@@ -186,7 +215,7 @@ def _tensors(plan: Plan) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _rules(subject: Subject) -> dict[str, dict[str, Any]]:
+def _rules(subject: Subject) -> dict[str, ReportedRule]:
     """The rules that took part, with what they did and what is known of their truth."""
     rewriting = subject.plan.statistics.rewriting
     counts = {one.rule: one for one in rewriting.rules}
@@ -197,23 +226,37 @@ def _rules(subject: Subject) -> dict[str, dict[str, Any]]:
         for rule in rules:
             sites.setdefault(rule, []).append(node)
     return {
-        rule: {
-            **(rewriting.rule_places[rule].data() if rule in rewriting.rule_places else {}),
-            **({k: v for k, v in asdict(counts[rule]).items() if k != "rule"} if rule in counts else {}),
-            "verdict": subject.verdicts.get(rule),
-            "nodes": sites.get(rule, []),
-        }
+        rule: _rule(rewriting.rule_places.get(rule), counts.get(rule), subject.verdicts.get(rule), sites.get(rule, []))
         for rule in dict.fromkeys([*counts, *rewriting.rule_places, *named])
     }
 
 
-def _measured(measured: Measured) -> dict[str, Any]:
+def _rule(place: RuleSource | None, counts: RuleCounts | None, verdict: str | None, nodes: list[str]) -> ReportedRule:
+    placed: MaybePlaced = {} if place is None else {**place.data()}
+    counted: MaybeCounted = {}
+    if counts is not None:
+        counted = {
+            "tried": counts.tried,
+            "fired": counts.fired,
+            "milliseconds": counts.milliseconds,
+            "enodes": counts.enodes,
+        }
+    return {**placed, **counted, "verdict": verdict, "nodes": nodes}
+
+
+def _slot(slot: Slot) -> ReportedSlot:
+    return {"memory": cast("SlotMemory", slot.memory), "bytes": slot.bytes}
+
+
+def _measured(measured: Measured) -> MeasuredPlan:
     return {
         "device": measured.device,
         "runs": measured.runs,
         "gflops": measured.roof.gflops,
         "gbytes_per_s": measured.roof.gbytes,
-        **{key: measured.whole[key] for key in ("median_ms", "min_ms", "max_ms")},
+        "median_ms": measured.whole["median_ms"],
+        "min_ms": measured.whole["min_ms"],
+        "max_ms": measured.whole["max_ms"],
     }
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from smartmem_rules.records import dataclass
 from smartmem_rules.report.drawing.drawing import drawn
 from smartmem_rules.report.drawing.layers import Shape
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.report.documents import ReportedPlan
 
 _RUNS = ("computed", "view")
 """The kinds of nodes that are there when the model runs."""
@@ -27,7 +30,7 @@ class _Vertex:
     writes: Sequence[str] = ()
 
 
-def drawings(plan: Mapping[str, Any]) -> dict[str, Any]:
+def drawings(plan: ReportedPlan) -> dict[str, object]:
     """The drawings of a plan, by name.
 
     Args:
@@ -36,22 +39,23 @@ def drawings(plan: Mapping[str, Any]) -> dict[str, Any]:
     Returns `model` without and `whole` with the nodes that no run computes, each null where the model's tensors are
     not known, and `launches`. ONNX's Constant nodes are values and drawn as little as initialisers.
     """
-    nodes = list(_vertices("node", plan["nodes"], "inputs", "outputs"))
+    nodes = list(_vertices("node", [(one["inputs"], one["outputs"]) for one in plan["nodes"]]))
+    launches = list(_vertices("launch", [(one["reads"], one["writes"]) for one in plan["launches"]]))
     known = any(one.writes for one in nodes)
     nodes = [one for one in nodes if plan["nodes"][one.number]["operator"] != "Constant"]
     return {
         "model": _drawing(plan, [one for one in nodes if plan["nodes"][one.number]["kind"] in _RUNS], known),
         "whole": _drawing(plan, nodes, known),
-        "launches": _drawing(plan, list(_vertices("launch", plan["launches"], "reads", "writes")), True),
+        "launches": _drawing(plan, launches, True),
     }
 
 
-def _vertices(kind: str, found: Iterable[Mapping[str, Any]], reads: str, writes: str) -> Iterable[_Vertex]:
-    for number, one in enumerate(found):
-        yield _Vertex(kind=kind, number=number, reads=one[reads], writes=one[writes])
+def _vertices(kind: str, found: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Iterable[_Vertex]:
+    for number, (reads, writes) in enumerate(found):
+        yield _Vertex(kind=kind, number=number, reads=reads, writes=writes)
 
 
-def _drawing(plan: Mapping[str, Any], inner: Sequence[_Vertex], known: bool) -> dict[str, Any] | None:
+def _drawing(plan: ReportedPlan, inner: Sequence[_Vertex], known: bool) -> dict[str, object] | None:
     if not known:
         return None
     inputs = [_Vertex(kind="input", number=place, writes=(name,)) for place, name in enumerate(plan["inputs"])]

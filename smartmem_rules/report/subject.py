@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from smartmem_rules.explanation.fates import FileNode
 from smartmem_rules.explanation.making import Making
@@ -14,9 +14,12 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.verdicts import VERDICTS, WITH_PROOFS, recorded, shipped
 from smartmem_rules.runtime.devices import Device
-from smartmem_rules.runtime.executor import Executor
+from smartmem_rules.runtime.executor import Executor, Latency
 from smartmem_rules.runtime.reference import Check
 from smartmem_rules.runtime.roof import Roof, roof_of
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.explanation.documents import KernelProfile
 
 RUNS = 5
 """Runs of which a launch's time is the median."""
@@ -34,8 +37,8 @@ class Measured:
     device: str
     runs: int
     roof: Roof
-    kernels: tuple[Mapping[str, Any], ...]
-    whole: Mapping[str, Any]
+    kernels: tuple[KernelProfile, ...]
+    whole: Latency
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +62,7 @@ class Subject:
     measured: Measured | None = None
 
 
-def measure(executor: Executor, feeds: Mapping[str, Any], runs: int = RUNS) -> Measured:
+def measure(executor: Executor, feeds: Mapping[str, object], runs: int = RUNS) -> Measured:
     """The times of a plan's launches, and of whole inferences."""
     roof = roof_of(executor.device)
     whole = executor.benchmark(runs, 1, feeds)

@@ -7,10 +7,9 @@ import gzip
 import hashlib
 import json
 import os
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
@@ -19,6 +18,9 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.report.drawings import drawings
 from smartmem_rules.whole_files import write_whole
 
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.report.documents import ModelReport
+
 _PAGE = Path(__file__).parent / "page"
 
 
@@ -26,7 +28,7 @@ class ReportFileError(SmartmemError):
     """The file of a report cannot be written."""
 
 
-def write_report(data: Mapping[str, Any], path: str | Path) -> None:
+def write_report(data: ModelReport, path: str | Path) -> None:
     """Write the page of a report, whole or not at all.
 
     Args:
@@ -54,7 +56,7 @@ def refuse_unwritable(path: str | Path) -> None:
         raise ReportFileError(f"{path}: the report cannot be written (the folder {folder} is read-only)")
 
 
-def page_of(data: Mapping[str, Any]) -> str:
+def page_of(data: ModelReport) -> str:
     """The page of a report.
 
     It loads nothing, and its policy forbids to: only this style and this script run. The data is compressed and in

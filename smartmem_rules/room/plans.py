@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.explanation.model_nodes import is_graph
 from smartmem_rules.pipeline import rules_of
 from smartmem_rules.plan.artefact import Plan
-from smartmem_rules.planned import planned
+from smartmem_rules.planned import PlanOptions, planned
 from smartmem_rules.records import dataclass
 from smartmem_rules.room.advice import Remedy, largest_that, refusal
 from smartmem_rules.room.needs import Needs, Room, at_most, needs_of, room_of
@@ -30,7 +30,7 @@ _TRIALS = 5
 """Plans that are made to find the largest batch."""
 
 
-def refuse_too_large(plan: Plan, target: Target, source: ModelSource | Graph, options: Mapping[str, Any]) -> None:
+def refuse_too_large(plan: Plan, target: Target, source: ModelSource | Graph, options: PlanOptions) -> None:
     """Nothing, where a target has memory for a plan.
 
     Args:
@@ -79,7 +79,7 @@ class _Extents:
     plan: Plan
     room: Room
     source: ModelSource | Graph
-    options: Mapping[str, Any]
+    options: PlanOptions
 
     def remedies(self, weights: tuple[int, ...] | None = None) -> Iterator[Remedy]:
         """A smaller extent of one dimension each.
@@ -119,7 +119,8 @@ class _Extents:
 
     def _with(self, name: str, extent: int, weights: tuple[int, ...] | None) -> Needs:
         dims = {**(self.options.get("dims") or {}), name: extent}
-        plan, _ = planned(self.source, Clock(None), **{**self.options, "dims": dims})
+        asked: PlanOptions = {**self.options, "dims": dims}
+        plan, _ = planned(self.source, Clock(None), **asked)
         return _needs(plan, weights)
 
 

@@ -62,6 +62,19 @@ class RuleBase:
         """The names that can be switched off one by one."""
         return {rule.name for rule in self.rules()}
 
+    def families(self) -> set[str]:
+        """The names of rules, and of the families that they belong to."""
+        return {part for name in self.rule_names() for part in _with_families(name)}
+
+    def switchable(self) -> set[str]:
+        """All that `disable` may name: rules, families, `tag:WORD`, schedules, and `fuse` blocks."""
+        return {
+            *self.families(),
+            *self.schedules,
+            *self.fuses,
+            *(f"{TAG}{tag}" for rule in self.rules() for tag in rule.tags),
+        }
+
     def rules(self) -> list[s.Rule]:
         """All rules."""
         return [*self.rewrites, *self.eliminates, *self.index_rules, *self.keeps]
@@ -235,9 +248,7 @@ def _add_block(base: RuleBase, record: BlockRecord) -> None:
 
 
 def _switch_off(base: RuleBase, names: Collection[str]) -> None:
-    known = {part for name in base.rule_names() for part in _with_families(name)}
-    known |= {*base.schedules, *base.fuses}
-    known |= {f"{TAG}{tag}" for rule in base.rules() for tag in rule.tags}
+    known = base.switchable()
     unknown = [
         Diagnostic(
             Code.UNKNOWN_RULE,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from smartmem_rules.records import dataclass
-from smartmem_rules.runtime.executor import summary
+from smartmem_rules.runtime.executor import Latency, summary
 
 REST = 0.1
 """Seconds between the turns of different processes: the threads of some systems spin for tens of milliseconds after a
@@ -32,7 +31,7 @@ class Contender:
     timed: bool = False
 
 
-def interleaved(contenders: Sequence[Contender], runs: int, warmup: int = 2) -> list[dict[str, Any]]:
+def interleaved(contenders: Sequence[Contender], runs: int, warmup: int = 2) -> list[Latency]:
     """The times of every contender, as `executor.summary` gives them."""
     for contender in contenders:
         for _ in range(warmup):

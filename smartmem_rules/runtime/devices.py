@@ -94,7 +94,7 @@ class Device:
             return ""
         return next((one.reason for one in self.workarounds if one.effect == "refused"), "")
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """All but the handle, as JSON data."""
         values = asdict(_without_handle(self))
         del values["handle"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -40,6 +40,19 @@ class Home:
 
     context: Any
     alike: LikeConstants = field(default_factory=dict)
+
+
+class Latency(TypedDict):
+    """The times of whole inferences in milliseconds; `kernels` is None where a system does not tell."""
+
+    median_ms: float
+    min_ms: float
+    max_ms: float
+    quartile_1_ms: float
+    quartile_3_ms: float
+    runs: int
+    kernels: int | None
+    device: str
 
 
 class Executor:
@@ -108,7 +121,7 @@ class Executor:
         """How many execution contexts are open: as many runs as happened side by side so far."""
         return self._contexts.opened
 
-    def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+    def run(self, feeds: Mapping[str, object]) -> dict[str, Array]:
         """One inference.
 
         Args:
@@ -129,7 +142,7 @@ class Executor:
         with self._contexts.taken() as context:
             return context.run(arrays, values)
 
-    def pinned(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+    def pinned(self, feeds: Mapping[str, object]) -> dict[str, Array]:
         """Copies of inputs in memory of the host from which the device copies by itself, which saves a copy.
 
         The arrays may be written anew between runs, and given to this executor's runs again and again. On devices
@@ -157,7 +170,7 @@ class Executor:
             raise RunError(f"{self.device.name} has no memory of the host for the inputs: {error}") from error
         return found
 
-    def traced_run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Array], RunTimes]:
+    def traced_run(self, feeds: Mapping[str, object]) -> tuple[dict[str, Array], RunTimes]:
         """One inference and its times, after one over the same inputs that warms up; raises what `run` does."""
         arrays = self._checked_feeds(feeds)
         values = extents_of(self.input_types, arrays)
@@ -178,7 +191,7 @@ class Executor:
         properties = cl.command_queue_properties.PROFILING_ENABLE
         return cl.CommandQueue(self.built.context, self.device.handle, properties=properties)
 
-    def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, object] | None = None) -> Latency:
         """The time of whole inferences, from inputs on the host to outputs on the host.
 
         Returns:
@@ -193,13 +206,13 @@ class Executor:
         times = [self.timed_run(given) for _ in range(max(1, runs))]
         return summary(times, len(self.plan.launches), self.device.name)
 
-    def timed_run(self, feeds: Mapping[str, Any]) -> float:
+    def timed_run(self, feeds: Mapping[str, object]) -> float:
         """The milliseconds of one inference."""
         start = time.perf_counter()
         self.run(feeds)
         return (time.perf_counter() - start) * 1e3
 
-    def profile(self, feeds: Mapping[str, Any] | None = None) -> list[tuple[str, float]]:
+    def profile(self, feeds: Mapping[str, object] | None = None) -> list[tuple[str, float]]:
         """Every kernel's name and milliseconds on the device, in the order of execution."""
         arrays = check_feeds(self.input_types, random_feeds(self.input_types) if feeds is None else feeds)
         queue = self._profiling_queue()
@@ -233,7 +246,7 @@ class Executor:
         with self._contexts.taken() as context:
             context.poison()
 
-    def magnitudes(self, feeds: Mapping[str, Any]) -> dict[str, float]:
+    def magnitudes(self, feeds: Mapping[str, object]) -> dict[str, float]:
         """The largest magnitude in each buffer of float32 that a kernel writes, looked at after every kernel."""
         arrays = check_feeds(self.input_types, feeds)
         writes = {launch.name: launch.writes for launch in self.plan.launches}
@@ -271,7 +284,7 @@ def _checked(plan: Plan) -> list[Source]:
     return found
 
 
-def summary(times: list[float], kernels: int | None, device: str) -> dict[str, Any]:
+def summary(times: list[float], kernels: int | None, device: str) -> Latency:
     """Milliseconds of runs as the table that every benchmark gives."""
     quartiles = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else [times[0]] * 3
     return {

@@ -32,7 +32,7 @@ class ClosedInputs:
             return None
         return ClosedInputs(tuple((name, type_.shape, storage_dtype(type_.dtype)) for name, type_ in types.items()))
 
-    def as_given(self, feeds: Mapping[str, Any]) -> dict[str, Array] | None:
+    def as_given(self, feeds: Mapping[str, object]) -> dict[str, Array] | None:
         """The feeds, if they are contiguous arrays of all inputs and nothing else; else `check_feeds` says more."""
         found: dict[str, Array] = {}
         for name, shape, dtype in self.expected:
@@ -45,7 +45,7 @@ class ClosedInputs:
         return found if len(feeds) == len(found) else None
 
 
-def check_feeds(types: Mapping[str, TensorType], feeds: Mapping[str, Any]) -> dict[str, Array]:
+def check_feeds(types: Mapping[str, TensorType], feeds: Mapping[str, object]) -> dict[str, Array]:
     """The inputs as contiguous arrays.
 
     Raises:
@@ -56,7 +56,7 @@ def check_feeds(types: Mapping[str, TensorType], feeds: Mapping[str, Any]) -> di
         if name not in types:
             from smartmem_rules.language.fixes import did_you_mean  # start-up time
 
-            near = did_you_mean(name, types)
+            near = did_you_mean(str(name), types)
             problems.append(f"there is no input {name!r}; {near or 'the inputs are ' + _listed(types)}")
     arrays: dict[str, Array] = {}
     for name, type_ in types.items():

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import numpy as np
 
@@ -32,6 +32,25 @@ class Reference:
 
     name: str
     run: Callable[[Mapping[str, Array]], dict[str, Array]]
+
+
+class ComparedOutputs(TypedDict):
+    """How far a plan's outputs are from the reference's; an error that is not finite is the text `inf` or `nan`."""
+
+    reference: str
+    max_relative_error: float | str | None
+    max_error_to_spread: float | str | None
+    passed: bool | None
+    tolerance: float | None
+    seed: int
+    outputs: dict[str, float | str]
+    reason: str
+    precision: str
+    bound: float | str | None
+    error_to_bound: float | str | None
+    draws: int
+    notes: tuple[str, ...]
+    extents: list[dict[str, int | float | str | None]]
 
 
 @dataclass(frozen=True)
@@ -64,15 +83,15 @@ class Check:
     error_to_bound: float | None = None
     draws: int = 0
     notes: tuple[str, ...] = ()
-    extents: tuple[dict[str, Any], ...] = ()
+    extents: tuple[Mapping[str, int | float | None], ...] = ()
     """For a plan of ranges: the extents at which it was checked, each with its `max_relative_error`."""
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> ComparedOutputs:
         """JSON data; an infinite error (values that are not finite, wrong shapes) is the text `inf`."""
         data = {key: _json(value) for key, value in asdict(self).items()}
         data["outputs"] = {k: _json(v) for k, v in self.outputs.items()}
         data["extents"] = [{k: _json(v) for k, v in one.items()} for one in self.extents]
-        return data
+        return cast("ComparedOutputs", data)
 
 
 def _json(value: Any) -> Any:

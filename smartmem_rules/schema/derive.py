@@ -7,40 +7,21 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, is_dataclass
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from smartmem_rules.documents import included_in
 from smartmem_rules.records import dataclass
 
-Schema = dict[str, Any]
-T = TypeVar("T")
+Schema = dict[str, object]
 
 _PRIMITIVES: Mapping[Any, str] = {
     bool: "boolean", int: "integer", float: "number", str: "string", Path: "string", type(None): "null",
 }  # fmt: skip
-_INCLUDED: dict[type, list[tuple[type, bool]]] = {}
 _ATTRIBUTE = re.compile(r"    (?P<names>\w+(?:, \w+)*): (?P<text>.+)")
-
-
-def with_fields_of(record: type) -> Callable[[type[T]], type[T]]:
-    """A TypedDict that has all fields of a record besides its own, which win."""
-    return _including(record, required=True)
-
-
-def may_have_fields_of(record: type) -> Callable[[type[T]], type[T]]:
-    """A TypedDict in which fields of a record may stand besides its own, which win."""
-    return _including(record, required=False)
-
-
-def _including(record: type, required: bool) -> Callable[[type[T]], type[T]]:
-    def noted(own: type[T]) -> type[T]:
-        _INCLUDED.setdefault(own, []).append((record, required))
-        return own
-
-    return noted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +51,7 @@ class Deriver:
         Raises:
             TypeError: JSON has no such type.
         """
-        if kind is Any:
+        if kind in (Any, object):
             return {}
         if kind in _PRIMITIVES:
             return {"type": _PRIMITIVES[kind]}
@@ -96,7 +77,7 @@ class Deriver:
 
     def _reference(self, record: type) -> Schema:
         module = record.__module__.removeprefix("smartmem_rules.")
-        name = record.__name__ if module.startswith("schema.") else f"{module}.{record.__name__}"
+        name = record.__name__ if is_typeddict(record) else f"{module}.{record.__name__}"
         if name not in self.definitions:
             self.definitions[name] = {}  # records may hold each other
             self.definitions[name] = self._object(record)
@@ -127,17 +108,17 @@ def _fields(record: type) -> dict[str, _Field]:
         shown = [one.name for one in fields(record) if one.repr]
         return {name: _Field(type=hints[name], required=True, text=texts.get(name, "")) for name in shown}
     found: dict[str, _Field] = {}
-    for included, required in _INCLUDED.get(record, ()):
+    for included, required in included_in(record):
         found |= {
             name: _Field(type=one.type, required=one.required and required, text=one.text)
             for name, one in _fields(included).items()
         }
+    required_keys: frozenset[str] = record.__required_keys__  # type: ignore[attr-defined]
     for name, hint in hints.items():
-        optional = get_origin(hint) is NotRequired
+        marked = get_origin(hint) is NotRequired
+        required = not marked and name in required_keys  # which do not know of marks in annotations that are texts
         known = found[name].text if name in found else ""
-        found[name] = _Field(
-            type=get_args(hint)[0] if optional else hint, required=not optional, text=texts.get(name, known)
-        )
+        found[name] = _Field(type=get_args(hint)[0] if marked else hint, required=required, text=texts.get(name, known))
     return found
 
 

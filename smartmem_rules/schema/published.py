@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping
 
 from smartmem_rules.decoding.report import GenerationReport
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.explanation import documents as plans
 from smartmem_rules.language.fixes import did_you_mean
-from smartmem_rules.schema import plans, reported, runs, verified
+from smartmem_rules.report import documents as reported
+from smartmem_rules.schema import runs, verified
 from smartmem_rules.schema.derive import Deriver, Schema
 from smartmem_rules.simplification.report import Report as SimplifyReport
+from smartmem_rules.views.simulated_levels import SimulateReport
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -22,14 +25,14 @@ OUTPUTS: Mapping[str, tuple[type, ...]] = {
     "export": (runs.ExportReport,),
     "doctor": (runs.DoctorReport,),
     "bench": (runs.BenchReport,),
-    "simulate": (runs.SimulateReport,),
+    "simulate": (SimulateReport,),
     "tune": (runs.TuneReport,),
     "calibrate": (runs.CalibrationReport, runs.ForgottenCalibration),
     "show": (plans.LaunchList, plans.KernelShown),
     "diff": (plans.DiffReport,),
     "explain": (plans.NodeExplanation, plans.RuleExplanation, plans.PairExplanation),
     "report": (reported.ModelReport,),
-    "certify": (runs.CertifiedPlan, runs.RefusedCertificate),
+    "certify": (runs.CertifiedModel, runs.RefusedCertificate),
     "check": (runs.Sarif,),
     "verify": (verified.VerifyReport, verified.MinimalBase),
     "fuzz": (verified.FuzzReport,),

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from smartmem_rules.benchmarking.plots import MeasuredSystem
 from smartmem_rules.bundle import Bundle
+from smartmem_rules.documents import with_fields_of
+from smartmem_rules.exchange.certificates import CertifiedPlan
+from smartmem_rules.explanation.documents import KernelProfile
+from smartmem_rules.graph.zoo import ShippedModel
 from smartmem_rules.quantization.report import Report as QuantizeReport
 from smartmem_rules.runtime.calibration.record import Calibration
 from smartmem_rules.runtime.devices import Device
-from smartmem_rules.runtime.roof import Roof
+from smartmem_rules.runtime.reference import ComparedOutputs
 from smartmem_rules.runtime.selftest.report import Report
-from smartmem_rules.schema.derive import with_fields_of
-from smartmem_rules.schema.plans import ComparedOutputs
+from smartmem_rules.tuning.tuner import CostModelRatios, TunedKernel
 
 
 class OutputSummary(TypedDict):
@@ -54,20 +58,6 @@ class QuantizedModel(TypedDict):
     output: str
 
 
-class KernelProfile(TypedDict):
-    """Where the time of a plan goes: one kernel; `share` of all kernels, `roof_share` of what the device can."""
-
-    kernel: str
-    form: str
-    origin: list[str]
-    schedule: dict[str, Any]
-    ms: float
-    share: float
-    gflops: float
-    gbytes_per_s: float
-    roof_share: float
-
-
 class PeerCheck(TypedDict):
     """How far another system's outputs are from the reference's."""
 
@@ -75,21 +65,19 @@ class PeerCheck(TypedDict):
     passed: None
 
 
-class BenchRow(TypedDict):
-    """The times of a level, or of another system, in milliseconds of whole inferences."""
+class BenchLabel(TypedDict):
+    """A contender, and how far its outputs are from the reference's."""
 
     model: str
     level: str | None
     peer: str | None
     check: ComparedOutputs | PeerCheck | None
-    median_ms: float
-    min_ms: float
-    max_ms: float
-    quartile_1_ms: float
-    quartile_3_ms: float
-    runs: int
-    kernels: int | None
-    device: str
+
+
+class BenchRow(MeasuredSystem):
+    """The times of a level, or of another system, in milliseconds of whole inferences."""
+
+    check: ComparedOutputs | PeerCheck | None
     profile: NotRequired[list[KernelProfile]]
 
 
@@ -101,11 +89,12 @@ class SkippedPeer(TypedDict):
     reason: str
 
 
-@with_fields_of(Roof)
 class RoofOfDevice(TypedDict):
     """What a device reaches at most."""
 
     device: str
+    gflops: float
+    gbytes: float
 
 
 class BenchReport(TypedDict):
@@ -115,83 +104,6 @@ class BenchReport(TypedDict):
     skipped: list[SkippedPeer]
     roof: NotRequired[RoofOfDevice]
     csv: NotRequired[str]
-
-
-class CacheTraffic(TypedDict):
-    """What a memory of the simulated device saw."""
-
-    requests: NotRequired[int]
-    misses: NotRequired[int]
-    bytes: NotRequired[int]
-
-
-class SimulationError(TypedDict):
-    """How far off the sampled figures may be, relative to them."""
-
-    accesses: float
-    misses: float
-
-
-class SimulatedKernel(TypedDict):
-    """A kernel in the simulated device; `bound` is what its time comes from."""
-
-    name: str
-    nodes: list[str]
-    accesses: int
-    misses: int
-    texture_l1_misses: int
-    l2_misses: int
-    bytes: int
-    estimated_ms: float
-    bound: str
-    sampled: bool
-
-
-class SimulatedLevel(TypedDict):
-    """A level's plan in the simulated device."""
-
-    kernels: int
-    accesses: int
-    misses: int
-    bytes: int
-    estimated_ms: float
-    memories: dict[str, CacheTraffic]
-    relative_error: SimulationError
-    sampled_kernels: int
-    by_kernel: list[SimulatedKernel]
-
-
-class SimulateReport(TypedDict):
-    """A model's levels in the simulated device."""
-
-    model: str
-    device: str
-    dtype: str
-    memory: str
-    levels: dict[str, SimulatedLevel]
-
-
-class CostModelRatios(TypedDict):
-    """How many times slower the cost model's sizes are than the tuned ones; null where nothing was measured."""
-
-    mean_ratio: float | None
-    largest_ratio: float | None
-
-
-class TunedKernel(TypedDict):
-    """A kernel whose sizes were searched; `count` others of the model are like it."""
-
-    kernel: str
-    label: str
-    count: int
-    share: float
-    choices: int
-    trials: int
-    done: bool
-    default: dict[str, int]
-    choice: dict[str, int]
-    default_ms: float | None
-    best_ms: float | None
 
 
 class TuneReport(TypedDict):
@@ -263,25 +175,9 @@ class DoctorReport(TypedDict):
     unwritten: list[str]
 
 
-class Uncertified(TypedDict):
-    """A node or kernel of which a certificate says that it does not certify it."""
-
-    node: NotRequired[str]
-    kernel: NotRequired[str]
-    reason: str
-
-
-class CertifiedPlan(TypedDict):
+class CertifiedModel(CertifiedPlan):
     """A certificate whose steps all hold."""
 
-    model: str
-    steps: int
-    rules: list[str]
-    nodes: int
-    certified: int
-    kernels: int
-    certified_kernels: int
-    uncertified: list[Uncertified]
     refused: None
 
 
@@ -289,17 +185,6 @@ class RefusedCertificate(TypedDict):
     """What in a certificate does not hold."""
 
     refused: str
-
-
-class ShippedModel(TypedDict):
-    """A model that comes with the project; `network` is its name in SmartMem's tables."""
-
-    name: str
-    network: str | None
-    operators: int
-    parameters: int
-    opset: int | None
-    bytes: int
 
 
 class ShippedModels(TypedDict):

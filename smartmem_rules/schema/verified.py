@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
+from smartmem_rules.documents import with_fields_of
 from smartmem_rules.fuzzing.campaigns.hunt import Finding
-from smartmem_rules.schema.derive import with_fields_of
 from smartmem_rules.verification.minimize import Cost, Redundant
 
 
@@ -15,7 +15,7 @@ class CounterexampleShown(TypedDict):
     summary: str
     lines: list[str]
     snippet: str
-    data: dict[str, Any]
+    data: dict[str, object]
 
 
 class RuleVerdict(TypedDict):

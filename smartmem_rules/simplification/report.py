@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field
-from typing import Any
 
 import onnx
 
@@ -97,7 +96,7 @@ class Report:
     check: Check | None = None
     seconds: float
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """As JSON."""
         return asdict(self)
 

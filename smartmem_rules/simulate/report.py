@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.launch import Launch
@@ -18,6 +18,50 @@ from smartmem_rules.simulate.sampling import Effort, Estimate, estimate, togethe
 from smartmem_rules.simulate.source import SimulationError
 
 Progress = Callable[[str, int, int], None]
+
+
+class CacheTraffic(TypedDict):
+    """What a memory of the simulated device saw."""
+
+    requests: NotRequired[int]
+    misses: NotRequired[int]
+    bytes: NotRequired[int]
+
+
+class SamplingError(TypedDict):
+    """How far off the sampled figures may be, relative to them."""
+
+    accesses: float
+    misses: float
+
+
+class SimulatedKernel(TypedDict):
+    """A kernel in the simulated device; `bound` is what its time comes from."""
+
+    name: str
+    nodes: list[str]
+    accesses: int
+    misses: int
+    texture_l1_misses: int
+    l2_misses: int
+    bytes: int
+    estimated_ms: float
+    bound: str
+    sampled: bool
+
+
+class SimulatedLevel(TypedDict):
+    """A level's plan in the simulated device."""
+
+    kernels: int
+    accesses: int
+    misses: int
+    bytes: int
+    estimated_ms: float
+    memories: dict[str, CacheTraffic]
+    relative_error: SamplingError
+    sampled_kernels: int
+    by_kernel: list[SimulatedKernel]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +118,7 @@ class PlanReport:
             alike[key] = alike.get(key, 0.0) + kernel.error[name]
         return math.sqrt(sum(v * v for v in alike.values())) / value if value else 0.0
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> SimulatedLevel:
         """The content for JSON: sums, what each cache does, and a list of kernels."""
         l1_misses, l2_misses = self.total("l1_misses"), self.total("l2_misses")
         return {
@@ -99,7 +143,7 @@ class PlanReport:
         }
 
 
-def _kernel_data(kernel: KernelReport) -> dict[str, Any]:
+def _kernel_data(kernel: KernelReport) -> SimulatedKernel:
     return {
         "name": kernel.name,
         "nodes": list(kernel.origin),

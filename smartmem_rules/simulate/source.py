@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from pcpp import Preprocessor
@@ -22,6 +22,12 @@ _QUALIFIERS = re.compile(r"\b(?:__global|__private|read_only|write_only|__read_o
 _CONSTANT = re.compile(r"\b__constant\b")
 _LOCAL = re.compile(r"\b__local\b")
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
+_DIRECTIVE = re.compile(r"^[ \t]*#.*$", re.M)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_NEEDS_PREPROCESSOR = re.compile(
+    r"^[ \t]*#[ \t]*(?!pragma\b)|\bSMR_(?:VECTORS|CPU)\b|__(?:FILE|LINE|DATE|TIME)__|\"|\\$", re.M
+)
+"""Definitions, conditions, and what stands for something else; few kernels have any behind the prelude."""
 _SCALARS = ("uchar", "ushort", "uint", "ulong", "half", "size_t", "sampler_t", "image2d_t", "bool")
 _INTEGERS = ("char", "uchar", "short", "ushort", "int")
 _VECTORS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double")
@@ -73,12 +79,21 @@ class KernelText:
         return sum(_bytes(node) for node in self.body.block_items or () if _is_local(node))
 
 
-@lru_cache(maxsize=1)
-def _typedefs() -> str:
+@cache
+def _types() -> frozenset[str]:
+    """OpenCL C's own names of types, and those of the prelude."""
     names = [f"{kind}{width}" for kind in _VECTORS for width in (2, 3, 4, 8, 16)]
     names += [f"smr_{kind}{width}" for kind in ("float", *_INTEGERS) for width in (4, 8, 16)]
-    names += _SCALARS
-    return "".join(f"typedef int {name}; " for name in names) + "\n"
+    return frozenset((*names, *_SCALARS))
+
+
+class _Parser(CParser):  # type: ignore[misc]
+    """Knows the names of types without a typedef of each before every kernel."""
+
+    def _is_type_in_scope(self, name: str) -> bool:
+        if any(name in scope for scope in self._scope_stack):  # the kernel's own meaning
+            return bool(super()._is_type_in_scope(name))
+        return name in _types()
 
 
 class _Quiet(Preprocessor):  # type: ignore[misc]
@@ -97,13 +112,16 @@ def _preprocessed(text: str) -> str:
     )
     if cut is None:
         raise SimulationError("a kernel's text holds no __kernel function")
+    own = cut.group(0)
+    if not _NEEDS_PREPROCESSOR.search(own):
+        return _DIRECTIVE.sub("", _COMMENT.sub(" ", own))
     defined = "#define SMR_VECTORS(BITS)\n"
     defined += "#define SMR_CPU\n" if text.startswith("#define SMR_CPU") else ""
     reader = _Quiet()
-    reader.parse(defined + cut.group(0))
+    reader.parse(defined + own)
     written = io.StringIO()
     reader.write(written)
-    return re.sub(r"^\s*#.*$", "", written.getvalue(), flags=re.M)
+    return _DIRECTIVE.sub("", written.getvalue())
 
 
 def _without_prelude(text: str) -> str:
@@ -162,7 +180,7 @@ def parse(text: str, entry: str) -> KernelText:
     # local memory is told from a work-item's own by a qualifier that C knows and kernels have no other use for
     plain = _LOCAL.sub("volatile", _CONSTANT.sub("const", _ATTRIBUTE.sub(" ", plain)))
     try:
-        tree = CParser().parse(_typedefs() + plain)
+        tree = _Parser().parse(plain)
     except ParseError as error:
         raise SimulationError(f"a kernel's text cannot be read: {error}") from None
     functions = {node.decl.name: node for node in tree.ext if isinstance(node, c_ast.FuncDef)}

@@ -346,7 +346,7 @@ def _dimensions(value: Extent) -> frozenset[Dimension]:
     return frozenset(found)
 
 
-def at(value: int, values: Mapping[str, Any]) -> Any:
+def at(value: int, values: Mapping[str, object]) -> Any:
     """The number that an extent is for given values of its dimensions (numbers or arrays), by name."""
     if not is_symbolic(value):
         return value

@@ -24,7 +24,7 @@ _INFERENCE = (
 
 
 def smartmem(
-    module: Any, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, mode: str | None = None
+    module: Any, example_inputs: Sequence[Any], *, options: Mapping[str, object] | None = None, mode: str | None = None
 ) -> Callable[..., Any]:
     """Compile a graph of TorchDynamo: the backend that `torch.compile` finds by the name `smartmem`.
 

@@ -7,11 +7,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from smartmem_rules.arguments import check_types
+from smartmem_rules.arguments import OPTIONS, check_kinds
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.pipeline import level_of, rules_of
-from smartmem_rules.planned import DEFAULT_LEVEL
+from smartmem_rules.planned import DEFAULT_LEVEL, PlanOptions
 from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.devices import AUTO
 from smartmem_rules.runtime.target import target_of
@@ -39,7 +39,7 @@ class TorchOptions:
     check: bool = True
 
     @staticmethod
-    def of(given: Mapping[str, Any] | None) -> TorchOptions:
+    def of(given: Mapping[str, object] | None) -> TorchOptions:
         """Options by name, all that they name looked up: what is wrong here would be wrong for each graph.
 
         Raises:
@@ -54,13 +54,16 @@ class TorchOptions:
             if name not in known:
                 near = did_you_mean(name, known) or f"the options are {', '.join(known)}"
                 raise TorchError(f"the backend smartmem has no option {name!r}; {near}")
-        made = TorchOptions(**(given or {}))
-        check_types(made.of_optimize(), None)
+        made = TorchOptions(**dict[str, Any](given or {}))
+        check_kinds(made.of_optimize(), OPTIONS)
         base = rules_of(made.rules, made.disable)
         level_of(made.level, base)
         target_of(made.device, base)
         return made
 
-    def of_optimize(self) -> dict[str, Any]:
+    def of_optimize(self) -> PlanOptions:
         """The arguments of `smartmem_rules.optimize`."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "check"}
+        return {
+            "rules": self.rules, "device": self.device, "level": self.level, "dtype": self.dtype, "memory": self.memory,
+            "disable": self.disable, "layout": self.layout, "limits": self.limits,
+        }  # fmt: skip

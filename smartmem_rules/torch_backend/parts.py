@@ -53,7 +53,7 @@ class Support:
     reasons: dict[str, str] = field(default_factory=dict)
     _known: dict[object, str | None] = field(default_factory=dict)
 
-    def is_node_supported(self, submodules: Mapping[str, Any], node: Any) -> bool:
+    def is_node_supported(self, submodules: Mapping[str, object], node: Any) -> bool:
         """Whether a plan may have a node; the partitioner of PyTorch asks this."""
         del submodules
         if node.op != "call_function":

@@ -24,7 +24,7 @@ _MOST_HELD = 1 << 30
 
 
 def optimize_program(
-    source: Any, example_inputs: Sequence[Any] | None, dims: Mapping[str, Any] | None = None, **options: Any
+    source: Any, example_inputs: Sequence[Any] | None, dims: Mapping[str, object] | None = None, **options: Any
 ) -> OptimizedPlan:
     """A plan of a PyTorch model. Its inputs are named as the arguments of `forward`.
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 from smartmem_rules.emit.plan import finish, variant
 from smartmem_rules.plan.build import Planning
@@ -27,6 +27,29 @@ Progress = Callable[[float, float, str], None]
 """Called with the share of the budget that is used, the best milliseconds of all kernels so far, and a shape."""
 _PROFILES = 3
 _RUNS = 7
+
+
+class CostModelRatios(TypedDict):
+    """How many times slower the cost model's sizes are than the tuned ones; null where nothing was measured."""
+
+    mean_ratio: float | None
+    largest_ratio: float | None
+
+
+class TunedKernel(TypedDict):
+    """A kernel whose sizes were searched; `count` others of the model are like it."""
+
+    kernel: str
+    label: str
+    count: int
+    share: float
+    choices: int
+    trials: int
+    done: bool
+    default: dict[str, int]
+    choice: dict[str, int]
+    default_ms: float | None
+    best_ms: float | None
 
 
 @dataclass
@@ -67,11 +90,12 @@ class Report:
     after_ms: float = math.nan
     failures: list[str] = field(default_factory=list)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """As JSON; `cost_model` is how many times slower the cost model's sizes are than the tuned ones."""
         kernels = [_target_data(one) for one in self.targets]
-        ratios = [one["default_ms"] / one["best_ms"] for one in kernels if one["default_ms"]]
-        weights = [one["share"] for one in kernels if one["default_ms"]]
+        measured = [(one, one.tuned) for one in self.targets if one.tuned is not None and one.tuned.default_ms]
+        ratios = [tuned.default_ms / tuned.best_ms for _, tuned in measured]
+        weights = [one.share for one, _ in measured]
         logs = [weight * math.log(ratio) for weight, ratio in zip(weights, ratios, strict=True)]
         mean = math.exp(sum(logs) / sum(weights)) if ratios else None
         return {
@@ -86,7 +110,7 @@ class Report:
         }
 
 
-def _target_data(target: Target) -> dict[str, Any]:
+def _target_data(target: Target) -> TunedKernel:
     tuned = target.tuned
     return {
         "kernel": target.key,

@@ -24,7 +24,7 @@ from smartmem_rules.verification.trials.rewrites import Trial
 from smartmem_rules.verification.trials.special_values import at_special
 
 _STEPS = 400
-_DRAWS = 6
+_DRAWS, _SPECIAL_DRAWS = 6, 3
 SHOWN = 24
 """Elements of a tensor that are printed."""
 
@@ -32,6 +32,7 @@ SHOWN = 24
 def shrink(rule: ast.Rewrite, search: Search, case: Case, difference: Difference) -> tuple[Case, Difference]:
     """A failing instance that is as small as local steps make it, with simple elements."""
     shrinker = _Shrinker(Trial(rule, search), search)
+    shrinker.fails(case)  # learns by what it fails
     best, shown = case, difference
     steps = 0
     progress = True
@@ -56,21 +57,36 @@ def _has_floats(case: Case) -> bool:
 
 
 class _Shrinker:
+    """Tries smaller instances, by what the ones before them failed: others cost as much and say as little.
+
+    Attributes:
+        failed_by: the kind of domain in which the last one failed; `_Shrinker` itself for special values.
+    """
+
     def __init__(self, trial: Trial, search: Search) -> None:
         self.trial = trial
         self.search = search
         self.random = random.Random(0)
+        self.failed_by: type[Domain] | type[_Shrinker] | None = None
 
     def fails(self, case: Case) -> Difference | None:
         """A difference at some draw of values."""
+        domains = list(dict.fromkeys(self.trial.comparison.domains(case)))
+        special = _has_floats(case)
+        if special and self.failed_by is _Shrinker:
+            domains = []
+        elif known := [domain for domain in domains if type(domain) is self.failed_by]:
+            domains, special = known, False
         for number in range(_DRAWS):
-            for domain in dict.fromkeys(self.trial.comparison.domains(case)):
+            for domain in domains:
                 found = self._attempt(case, domain, None)
                 if found is not None:
+                    self.failed_by = type(domain)
                     return found
-            if number < 3 and _has_floats(case):
+            if number < _SPECIAL_DRAWS and special:
                 found = self._special(case)
                 if found is not None:
+                    self.failed_by = _Shrinker
                     return found
         return None
 

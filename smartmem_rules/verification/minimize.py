@@ -82,7 +82,7 @@ class Minimal:
     unseen: list[str] = field(default_factory=list)
     costs: dict[str, Cost] = field(default_factory=dict)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """JSON data."""
         return {
             "kept": self.kept,

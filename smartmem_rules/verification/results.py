@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
 
 from smartmem_rules.language.syntax import Span
 from smartmem_rules.records import dataclass
@@ -43,7 +42,7 @@ class Counterexample:
     summary: str
     lines: tuple[str, ...]
     snippet: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +74,7 @@ class RuleReport:
     reason: str | None = None
     counterexample: Counterexample | None = None
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """The report as JSON."""
         found = self.counterexample
         return {
@@ -116,7 +115,12 @@ class Verification:
     @property
     def sound(self) -> bool:
         """Whether no rule failed and none is vacuous."""
-        return all(r.verdict not in (FAILED, VACUOUS) for r in self.rules)
+        return not self.unsound
+
+    @property
+    def unsound(self) -> list[RuleReport]:
+        """The rules that failed, and those that are vacuous."""
+        return [r for r in self.rules if r.verdict in (FAILED, VACUOUS)]
 
     def counts(self) -> dict[str, int]:
         """How many rules have each verdict."""
@@ -140,7 +144,7 @@ class Verification:
             verdicts[report.verdict] = verdicts.get(report.verdict, 0) + 1
         return found
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """The verification as JSON."""
         return {
             "rules": [r.data() for r in self.rules],

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.explanation.making import Watch
 from smartmem_rules.explanation.model_nodes import is_graph
 from smartmem_rules.optimized import OptimizedPlan
 from smartmem_rules.pipeline import level_of
-from smartmem_rules.planned import DEFAULT_LEVEL, planned
+from smartmem_rules.planned import DEFAULT_LEVEL, PlanOptions, planned
 from smartmem_rules.records import dataclass
 from smartmem_rules.report.data import LevelFigures, report
 from smartmem_rules.report.subject import Subject
@@ -19,6 +19,9 @@ from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.plan_file import is_plan_file, load_plan
 from smartmem_rules.runtime.target import device_for
 from smartmem_rules.stages import Clock, Progress
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.report.documents import ModelReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +34,7 @@ class Asked:
     """
 
     source: Any
-    options: Mapping[str, Any]
+    options: PlanOptions
 
     @property
     def level(self) -> str:
@@ -52,7 +55,7 @@ def report_data(
     measures_levels: bool = False,
     checks: bool = False,
     progress: Progress | None = None,
-) -> dict[str, Any]:
+) -> ModelReport:
     """What `smartmem report --json` prints.
 
     Args:

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.pipeline import Request, make_plan
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.simulate.memory import MemoryModel
-from smartmem_rules.simulate.report import Progress, simulate
+from smartmem_rules.simulate.report import Progress, SimulatedLevel, simulate
 from smartmem_rules.simulate.sampling import Effort
 from smartmem_rules.simulate.source import SimulationError
 from smartmem_rules.stages import Unmeasured
+
+
+class SimulateReport(TypedDict):
+    """A model's levels in the simulated device."""
+
+    model: str
+    device: str
+    dtype: str
+    memory: str
+    levels: dict[str, SimulatedLevel]
 
 
 class _Silent(Unmeasured):
@@ -44,7 +54,7 @@ def simulate_levels(
     seed: int = 0,
     effort: Effort | None = None,
     progress: Progress | None = None,
-) -> dict[str, Any]:
+) -> SimulateReport:
     """What `smartmem simulate --json` prints.
 
     Args:
@@ -65,7 +75,7 @@ def simulate_levels(
     modelled = MemoryModel.of(profile)
     dtype = dtype or next(iter(profile.memory.storage), "float32")
     where = {"device": "preferred", "level": "auto"}.get(memory, memory)
-    found: dict[str, Any] = {}
+    found: dict[str, SimulatedLevel] = {}
     name = str(model)
     for level in levels:
         request = Request(model, rules, device, level, dtype, where, disable, dims or {})

@@ -78,7 +78,7 @@ class Step:
 
     operator: str
     lists: tuple[Any, ...] = ()
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, object] = field(default_factory=dict)
     least: int = 1
     table: IndexMap | None = None
     places: int = 0

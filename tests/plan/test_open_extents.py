@@ -110,7 +110,7 @@ def test_a_check_tries_several_extents() -> None:
     assert len(tried) == 5
     assert {1, 3} <= {batch for batch, _ in tried}
     assert {1, 20} <= {sequence for _, sequence in tried}
-    assert plan.report_data()["dimensions"] == {"batch": [1, 3], "sequence": [1, 20]}
+    assert plan.report_data()["dimensions"] == {"batch": (1, 3), "sequence": (1, 20)}
     assert plan.check(dims={"batch": 2, "sequence": 4}).extents[0]["sequence"] == 4
 
 

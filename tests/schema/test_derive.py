@@ -9,7 +9,8 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 import pytest
 
-from smartmem_rules.schema.derive import Deriver, may_have_fields_of, with_fields_of
+from smartmem_rules.documents import may_have_fields_of, with_fields_of
+from smartmem_rules.schema.derive import Deriver
 
 
 @dataclass
@@ -94,6 +95,25 @@ def test_fields_of_other_records() -> None:
     assert set(found["required"]) == {"x", "y", "mark"}
     assert found["properties"]["y"]["type"] == "string", "its own field wins"
     assert found["additionalProperties"] is False
+
+
+class Perhaps(TypedDict, total=False):
+    """What may be there."""
+
+    place: str
+
+
+class Found(Perhaps):
+    """What is there."""
+
+    name: str
+
+
+def test_what_may_be_missing_in_a_base() -> None:
+    deriver = Deriver()
+    found = deriver.definitions[deriver.of(Found)["$ref"].removeprefix("#/$defs/")]
+    assert set(found["properties"]) == {"place", "name"}
+    assert found["required"] == ["name"]
 
 
 def test_a_type_that_json_does_not_have() -> None:

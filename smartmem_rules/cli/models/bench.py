@@ -6,17 +6,17 @@ import csv
 import functools
 import io
 import os
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from smartmem_rules.cli import choices
 from smartmem_rules.cli.common import (
-    ANSWER_IS_NO,
+    answer_no,
     console,
     fail,
     json_option,
@@ -24,12 +24,15 @@ from smartmem_rules.cli.common import (
     optimize_options,
     print_json,
     progress_display,
+    remark,
     reports_errors,
 )
 
 if TYPE_CHECKING:
     from smartmem_rules.api import OptimizedPlan
     from smartmem_rules.runtime.benchmarks import Contender
+    from smartmem_rules.runtime.reference import ComparedOutputs
+    from smartmem_rules.schema.runs import BenchLabel, BenchReport, BenchRow, PeerCheck, SkippedPeer
 
 _COLUMNS = (
     "model", "level", "peer", "device", "kernels", "median_ms", "min_ms", "max_ms", "quartile_1_ms", "quartile_3_ms",
@@ -39,11 +42,25 @@ _COLUMNS = (
 
 @click.command("bench")
 @click.argument("models", metavar="MODEL|PLAN ...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--level", "--levels", "levels", multiple=True, help="Levels, separated by commas, or `all`.")
+@click.option(
+    "--level",
+    "--levels",
+    "levels",
+    multiple=True,
+    shell_complete=choices.offered(choices.levels_or_all, separated=True),
+    help="Levels, separated by commas, or `all`.",
+)
 @optimize_options
 @click.option("--runs", default=10, show_default=True, type=click.IntRange(min=1))
 @click.option("--warmup", default=2, show_default=True, type=click.IntRange(min=0))
-@click.option("--against", "peers", multiple=True, metavar="SYSTEM,...", help="Other systems, in the same run.")
+@click.option(
+    "--against",
+    "peers",
+    multiple=True,
+    metavar="SYSTEM,...",
+    shell_complete=choices.offered(choices.peers, separated=True),
+    help="Other systems, in the same run.",
+)
 @click.option("--threads", type=click.IntRange(min=1), help="Of other systems on the CPU; by default the cores.")
 @click.option("--no-check", is_flag=True, help="Do not compare the outputs with a reference's first.")
 @click.option("--profile", is_flag=True, help="Also where the time goes, kernel by kernel.")
@@ -80,7 +97,7 @@ def command(
     wanted = list(load_rules(how["rules"]).levels) if wanted == ["all"] else wanted
     against = _known(names(peers))
     cores = threads or len(os.sched_getaffinity(0))
-    data: dict[str, Any] = {"results": [], "skipped": []}
+    data: BenchReport = {"results": [], "skipped": []}
     for model in models:
         with _contenders(model, wanted, against, cores, not no_check, how, data["skipped"]) as (labels, made, plans):
             from smartmem_rules.runtime.benchmarks import interleaved  # start-up time
@@ -88,13 +105,18 @@ def command(
             with progress_display() as progress:
                 progress("measure", 0, 1)
                 measured = interleaved(made, runs, warmup)
-            rows = [{**label, **row} for label, row in zip(labels, measured, strict=True)]
+            rows = [cast("BenchRow", {**label, **row}) for label, row in zip(labels, measured, strict=True)]
             if profile:
                 _add_profiles(rows, plans, data)
         data["results"] += rows
     _give(data, as_json, as_csv, plot)
-    if any(row["check"] and row["check"]["passed"] is False for row in data["results"]):
-        sys.exit(ANSWER_IS_NO)
+    differ = [
+        f"{row['model']}, {row['level']}: outputs differ, largest relative error {check['max_relative_error']}"
+        for row in data["results"]
+        if (check := row["check"]) and check["passed"] is False
+    ]
+    if differ:
+        answer_no(*differ)
 
 
 def _known(peers: Sequence[str]) -> list[str]:
@@ -108,7 +130,7 @@ def _known(peers: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(peers))
 
 
-_Made = tuple[list[dict[str, Any]], list["Contender"], list["OptimizedPlan"]]
+_Made = tuple[list["BenchLabel"], list["Contender"], list["OptimizedPlan"]]
 
 
 @contextmanager
@@ -119,7 +141,7 @@ def _contenders(
     threads: int,
     check: bool,
     how: dict[str, Any],
-    skipped: list[dict[str, Any]],
+    skipped: list[SkippedPeer],
 ) -> Iterator[_Made]:
     """The plans and systems, checked and ready to be measured, with their labels; processes end after it."""
     from smartmem_rules.api import load, optimize  # start-up time
@@ -141,11 +163,12 @@ def _contenders(
         reference = _reference(model, open_reference, NoReferenceError) if check else None
     feeds = plans[0].random_feeds()
     wanted = None if not isinstance(reference, Reference) else reference.run(feeds)
-    labels, made = [], []
+    labels: list[BenchLabel] = []
+    made = []
     for plan in plans:
         executor = plan.prepare()
-        label = _label(plan.plan.model, plan.plan.level, None)
-        labels.append({**label, "check": _check(plan, reference, wanted, feeds)})
+        checked = _check(plan, reference, wanted, feeds)
+        labels.append({"model": plan.plan.model, "level": plan.plan.level, "peer": None, "check": checked})
         run = functools.partial(executor.run, feeds)
         made.append(Contender(name=plan.plan.level, run=run, kernels=len(plan.kernels), device=executor.device.name))
     with ExitStack() as stack:
@@ -156,31 +179,27 @@ def _contenders(
                 peer = Peer(name, path, feeds, threads, plans[0].prepare().device.name)
             except PeerError as error:
                 skipped.append({"model": plans[0].plan.model, "peer": name, "reason": str(error)})
-                click.echo(f"smartmem: left out: {error}", err=True)
+                remark(f"smartmem: left out: {error}")
                 continue
             stack.callback(peer.close)
             error_of = None
             if wanted is not None:
                 error_of = worst([compare(peer.outputs[key], wanted[key]) for key in wanted if key in peer.outputs])[0]
-            found = None if error_of is None else {"max_relative_error": error_of, "passed": None}
-            labels.append({**_label(plans[0].plan.model, None, name), "check": found})
+            found: PeerCheck | None = None if error_of is None else {"max_relative_error": error_of, "passed": None}
+            labels.append({"model": plans[0].plan.model, "level": None, "peer": name, "check": found})
             made.append(Contender(name=name, run=peer.run, kernels=peer.kernels, device=peer.device, timed=True))
         yield labels, made, plans
-
-
-def _label(model: str, level: str | None, peer: str | None) -> dict[str, Any]:
-    return {"model": model, "level": level, "peer": peer}
 
 
 def _reference(model: Path, opening: Any, missing: type[Exception]) -> Any:
     try:
         return opening(model)
     except missing as error:
-        click.echo(f"smartmem: not checked: {error}", err=True)
+        remark(f"smartmem: not checked: {error}")
         return None
 
 
-def _check(plan: OptimizedPlan, reference: Any, wanted: Any, feeds: Any) -> dict[str, Any] | None:
+def _check(plan: OptimizedPlan, reference: Any, wanted: Any, feeds: Any) -> ComparedOutputs | None:
     from smartmem_rules.runtime.reference import TOLERANCES, check_outputs  # start-up time
 
     if wanted is None:
@@ -189,20 +208,18 @@ def _check(plan: OptimizedPlan, reference: Any, wanted: Any, feeds: Any) -> dict
     return check_outputs(plan.run(feeds), wanted, reference.name, tolerance, 0).data()
 
 
-def _add_profiles(rows: list[dict[str, Any]], plans: Sequence[OptimizedPlan], data: dict[str, Any]) -> None:
-    from dataclasses import asdict
-
+def _add_profiles(rows: list[BenchRow], plans: Sequence[OptimizedPlan], data: BenchReport) -> None:
     from smartmem_rules.explanation.profile import kernel_profile  # start-up time
     from smartmem_rules.runtime.roof import roof_of  # start-up time
 
     for row, plan in zip(rows, plans, strict=False):
         executor = plan.prepare()
         roof = roof_of(executor.device)
-        data["roof"] = {"device": executor.device.name, **asdict(roof)}
+        data["roof"] = {"device": executor.device.name, "gflops": roof.gflops, "gbytes": roof.gbytes}
         row["profile"] = kernel_profile(executor, roof, plan.random_feeds())
 
 
-def _give(data: dict[str, Any], as_json: bool, as_csv: bool, plot: Path | None) -> None:
+def _give(data: BenchReport, as_json: bool, as_csv: bool, plot: Path | None) -> None:
     text = _csv(data["results"]) if as_csv else ""
     if as_json:
         print_json({**data, "csv": text} if as_csv else data)
@@ -221,11 +238,12 @@ def _give(data: dict[str, Any], as_json: bool, as_csv: bool, plot: Path | None) 
         draw(data["results"], plot)
 
 
-def _csv(rows: Sequence[dict[str, Any]]) -> str:
+def _csv(rows: Sequence[BenchRow]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for row in rows:
-        error = (row["check"] or {}).get("max_relative_error")
-        writer.writerow(["" if (v := {**row, "max_relative_error": error}[c]) is None else v for c in _COLUMNS])
+        error = None if row["check"] is None else row["check"]["max_relative_error"]
+        cells: dict[str, object] = {**row, "max_relative_error": error}
+        writer.writerow(["" if cells[c] is None else cells[c] for c in _COLUMNS])
     return stream.getvalue()

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from smartmem_rules.cli.common import console, json_option, print_json, reports_errors
+from smartmem_rules.cli.common import console, device_option, json_option, print_json, reports_errors
 
 
 @click.command("calibrate")
-@click.option("--device", default="auto", show_default=True, help="Which device, as for `smartmem optimize`.")
+@device_option
 @click.option(
     "--seconds", default=10.0, show_default=True, type=click.FloatRange(min=0.1), help="At most about so long."
 )

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import click
 
-from smartmem_rules.cli.common import ANSWER_IS_NO, dims_option, json_option, print_json, reports_errors, rules_option
+from smartmem_rules.cli.common import (
+    answer_no,
+    dims_option,
+    json_option,
+    print_json,
+    reports_errors,
+    rules_option,
+    say,
+)
 
 _SHOWN = 20
 
@@ -37,18 +44,18 @@ def command(model: Path, certificate: Path, as_json: bool, **how: Any) -> None:
     if as_json:
         print_json(data)
     elif data["refused"] is not None:
-        click.echo(f"refused: {data['refused']}")
+        say(f"refused: {data['refused']}")
     else:
         _show(data)
     if data["refused"] is not None:
-        sys.exit(ANSWER_IS_NO)
+        answer_no(f"refused: {data['refused']}")
 
 
 def _show(data: dict[str, Any]) -> None:
     steps, rules = data["steps"], data["rules"]
     held = "1 step holds" if steps == 1 else f"{steps} steps hold"
-    click.echo(f"{held}, by {len(rules)} rule{'' if len(rules) == 1 else 's'}: {', '.join(rules) or 'none'}")
-    click.echo(f"{data['certified']} of {data['nodes']} nodes of the plan are certified")
-    click.echo(f"{data['certified_kernels']} of {data['kernels']} kernels are certified")
+    say(f"{held}, by {len(rules)} rule{'' if len(rules) == 1 else 's'}: {', '.join(rules) or 'none'}")
+    say(f"{data['certified']} of {data['nodes']} nodes of the plan are certified")
+    say(f"{data['certified_kernels']} of {data['kernels']} kernels are certified")
     for reason, count in Counter(one["reason"] for one in data["uncertified"]).most_common(_SHOWN):
-        click.echo(f"not certified, {count} nodes and kernels: {reason}")
+        say(f"not certified, {count} nodes and kernels: {reason}")

@@ -9,11 +9,13 @@ import click
 
 from smartmem_rules.cli.common import (
     json_option,
+    level_of_model_option,
     names,
     optimize_options,
     print_json,
     progress_display,
     reports_errors,
+    say,
 )
 from smartmem_rules.cli.second_plan import asked_of_second, second_plan_options
 from smartmem_rules.stages import STAGES
@@ -25,7 +27,7 @@ _SHOWN = 60
 @click.command("diff")
 @click.argument("first", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
 @click.argument("second", metavar="[MODEL|PLAN]", required=False, type=click.Path(path_type=Path))
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@level_of_model_option
 @optimize_options
 @second_plan_options
 @click.option("--stage", multiple=True, type=click.Choice(STAGES), help="Only this stage; repeatable.")
@@ -44,23 +46,23 @@ def command(
     from smartmem_rules.views.stage_texts import inspect_model  # start-up time
 
     how["disable"] = names(how["disable"])
-    how, other = asked_of_second(how | {"level": level})
-    if second is None and other == how:
+    asked, other = asked_of_second(how | {"level": level})
+    if second is None and other == asked:
         raise click.UsageError("give a second MODEL|PLAN, or what is different the second time: --to-level, ...")
     remade = second or first
-    if other != how and is_plan_file(remade):
+    if other != asked and is_plan_file(remade):
         raise click.UsageError(f"{remade} is a plan, which is made already: --to-level and the like are for models")
     with progress_display() as progress:
-        sides = [inspect_model(first, progress, **how), inspect_model(second or first, progress, **other)]
+        sides = [inspect_model(first, progress, **asked), inspect_model(second or first, progress, **other)]
     found = [one for one in stage_differences(*sides) if not stage or one["stage"] in stage]
     if as_json:
         print_json({"launches": [len(side.plan.launches) for side in sides], "stages": found})
         return
-    click.echo(f"launches: {len(sides[0].plan.launches)} and {len(sides[1].plan.launches)}")
+    say(f"launches: {len(sides[0].plan.launches)} and {len(sides[1].plan.launches)}")
     for one in found:
-        click.echo(f"{one['stage']}: " + ("the same" if one["same"] else f"-{one['removed']} +{one['added']} lines"))
+        say(f"{one['stage']}: " + ("the same" if one["same"] else f"-{one['removed']} +{one['added']} lines"))
         lines = one["lines"] if full else one["lines"][:_SHOWN]
         for line in lines:
-            click.echo(f"    {line}")
+            say(f"    {line}")
         if len(lines) < len(one["lines"]):
-            click.echo(f"    ... {len(one['lines']) - len(lines)} more lines; --stage {one['stage']} --full shows all")
+            say(f"    ... {len(one['lines']) - len(lines)} more lines; --stage {one['stage']} --full shows all")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from smartmem_rules.cli.common import (
-    ANSWER_IS_NO,
+    answer_no,
     console,
     json_option,
+    level_option,
     names,
     optimize_options,
     print_json,
@@ -22,7 +22,7 @@ from smartmem_rules.cli.common import (
 
 @click.command("doctor")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken.")
+@level_option
 @optimize_options
 @click.option("--seed", default=0, show_default=True, help="Of the model's random inputs.")
 @click.option("--every-launch", is_flag=True, help="Look at each launch also where the model's outputs are right.")
@@ -51,12 +51,14 @@ def command(model: Path, level: str, seed: int, every_launch: bool, output: Path
     if as_json:
         print_json(found.data())
     else:
-        _show(found)
+        for line in _lines(found):
+            console().print(line, markup=False)
     if not found.healthy:
-        sys.exit(ANSWER_IS_NO)
+        answer_no(*_lines(found))
 
 
-def _show(found: Any) -> None:
+def _lines(found: Any) -> list[str]:
+    """What was found, for people."""
     lines = [str(found.report), f"{found.report.asked} kernels asked in {found.report.seconds:.2f} s"]
     if found.report.unasked:
         lines.append(f"{found.report.unasked} launches have no known answers")
@@ -77,5 +79,4 @@ def _show(found: Any) -> None:
             lines.append("none of them is wrong: the plan itself is, please report it")
     lines += [f"see {path}" for path in found.files]
     lines += [f"no program: {reason}" for reason in found.unwritten]
-    for line in lines:
-        console().print(line, markup=False)
+    return lines

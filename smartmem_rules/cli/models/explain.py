@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from smartmem_rules.cli import choices
 from smartmem_rules.cli.common import (
     console,
     json_option,
+    level_of_model_option,
     names,
     optimize_options,
     print_json,
     progress_display,
     reports_errors,
+    say,
 )
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.explanation.documents import (
+        Miss,
+        MissAtNode,
+        NodeExplanation,
+        PairExplanation,
+        RuleExplanation,
+        WrittenTensor,
+    )
 
 _NODES = 4
 SHOWN = 6
@@ -27,8 +41,13 @@ SHOWN = 6
 @click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
 @click.argument("node", required=False)
 @click.argument("other", metavar="[NODE]", required=False)
-@click.option("--rule", metavar="NAME", help="Say where this rule fired and where it nearly did, instead of a NODE.")
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@click.option(
+    "--rule",
+    metavar="NAME",
+    shell_complete=choices.offered(choices.rules),
+    help="Say where this rule fired and where it nearly did, instead of a NODE.",
+)
+@level_of_model_option
 @optimize_options
 @json_option
 @reports_errors
@@ -44,27 +63,28 @@ def command(
     if (node is None) == (rule is None):
         raise click.UsageError("give a NODE or --rule NAME")
     how["disable"] = names(how["disable"])
+    show: Callable[[], None]
+    data: RuleExplanation | PairExplanation | NodeExplanation
     with progress_display() as progress:
         if rule is not None:
-            data = explain_rule_on(model, rule, level=level, progress=progress, **how)
+            data = of_rule = explain_rule_on(model, rule, level=level, progress=progress, **how)
+            show = partial(_show_rule, of_rule)
         elif node is not None and other is not None:
             try:
-                data = explain_pair(model, node, other, level=level, progress=progress, **how)
+                data = of_pair = explain_pair(model, node, other, level=level, progress=progress, **how)
             except ValueError as error:
                 raise click.UsageError(str(error)) from error
+            show = partial(_show_pair, of_pair)
         else:
-            data = explain_model(model, node or "", level=level, progress=progress, **how)
+            data = of_node = explain_model(model, node or "", level=level, progress=progress, **how)
+            show = partial(_show_node, of_node)
     if as_json:
         print_json(data)
-    elif rule is not None:
-        _show_rule(data)
-    elif other is not None:
-        _show_pair(data)
     else:
-        _show_node(data)
+        show()
 
 
-def _show_node(data: Mapping[str, Any]) -> None:
+def _show_node(data: NodeExplanation) -> None:
     screen = console()
     screen.print(f"{data['operator']} {data['node']}: {data['outcome']}".strip(), markup=False)
     for kernel in data["kernels"]:
@@ -87,16 +107,16 @@ def _show_node(data: Mapping[str, Any]) -> None:
         _show_refusal(miss, "  the guard that failed: ")
 
 
-def _show_pair(data: Mapping[str, Any]) -> None:
+def _show_pair(data: PairExplanation) -> None:
     for one, kernels in zip(data["nodes"], data["kernels"], strict=True):
-        click.echo(f"{one['operator']} {one['node']}: {', '.join(kernels) or 'no kernel'}".strip())
-    click.echo(data["answer"])
+        say(f"{one['operator']} {one['node']}: {', '.join(kernels) or 'no kernel'}".strip())
+    say(data["answer"])
     for refusal in data["refusals"]:
         place = f"   ({refusal['file']}:{refusal['line']})" if "file" in refusal else ""
         figures = "" if refusal["figure"] is None else f": {refusal['figure']:.6g}, it admits {refusal['limit']:.6g}"
-        click.echo(f"  {refusal['rule']}{place}")
-        click.echo(f"    {_some(refusal['writer'])} -> {_some(refusal['reader'])}")
-        click.echo(f"    {refusal['reason']}{figures}")
+        say(f"  {refusal['rule']}{place}")
+        say(f"    {_some(refusal['writer'])} -> {_some(refusal['reader'])}")
+        say(f"    {refusal['reason']}{figures}")
 
 
 def _some(nodes: Sequence[str]) -> str:
@@ -105,7 +125,7 @@ def _some(nodes: Sequence[str]) -> str:
     return f"{', '.join(nodes[:_NODES])}{more}"
 
 
-def _show_layout(tensor: Mapping[str, Any]) -> None:
+def _show_layout(tensor: WrittenTensor) -> None:
     """A tensor's layout, and what the others would have cost beside those of its neighbours."""
     screen = console()
     second = f", and as {tensor['copy']} for other readers" if tensor.get("copy") else ""
@@ -114,12 +134,12 @@ def _show_layout(tensor: Mapping[str, Any]) -> None:
         return
     reduced = f" along {', '.join(tensor['reduced'])}" if tensor["reduced"] else ""
     screen.print(f"    its readers reduce it{reduced or ' along none of its axes'}; modelled times", markup=False)
-    possible = [one for one in tensor["candidates"] if one["microseconds"] is not None]
-    for one in sorted(possible, key=lambda one: float(one["microseconds"]))[:SHOWN]:
-        screen.print(f"    {one['microseconds']:10.1f} us  {one['layout']}", markup=False)
+    possible = [(one["microseconds"], one["layout"]) for one in tensor["candidates"] if one["microseconds"] is not None]
+    for microseconds, layout in sorted(possible, key=lambda one: one[0])[:SHOWN]:
+        screen.print(f"    {microseconds:10.1f} us  {layout}", markup=False)
 
 
-def _show_rule(data: Mapping[str, Any]) -> None:
+def _show_rule(data: RuleExplanation) -> None:
     screen = console()
     screen.print(_placed(data["rule"], data), markup=False)
     if data.get("cites"):
@@ -135,7 +155,7 @@ def _show_rule(data: Mapping[str, Any]) -> None:
         _show_refusal(miss, f"not at {miss['operator']} {miss['node']}: ")
 
 
-def _show_refusal(miss: Mapping[str, Any], begin: str) -> None:
+def _show_refusal(miss: Miss | MissAtNode, begin: str) -> None:
     """What failed, where it stands, and the values that it saw."""
     screen = console()
     guard = miss.get("guard")

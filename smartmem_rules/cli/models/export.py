@@ -9,9 +9,11 @@ from typing import Any
 
 import click
 
+from smartmem_rules.cli import choices
 from smartmem_rules.cli.common import (
     console,
     json_option,
+    level_of_model_option,
     names,
     options_for_any_device,
     print_json,
@@ -26,10 +28,11 @@ from smartmem_rules.cli.common import (
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Write the bundle to this folder.")
 @click.option("--single-file", is_flag=True, help="Put the plan into the program, which needs no other file then.")
 @click.option("--binaries", is_flag=True, help="Add the programs as this device's driver compiles them.")
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@level_of_model_option
 @click.option(
     "--device",
     "devices",
+    shell_complete=choices.offered(choices.devices),
     multiple=True,
     default=("auto",),
     show_default=True,

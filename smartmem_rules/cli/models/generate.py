@@ -14,6 +14,7 @@ from smartmem_rules.cli.common import (
     device_option,
     given_inputs,
     json_option,
+    level_option,
     names,
     options_for_any_device,
     print_json,
@@ -61,7 +62,7 @@ class Asked:
     "--input", "inputs", multiple=True, callback=given_inputs, metavar="NAME=FILE.npy", help="A further input's values."
 )
 @click.option("--cache", type=click.Choice(["model", "int8"]), default="model", show_default=True, help="Its type.")
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken.")
+@level_option
 @device_option
 @options_for_any_device
 @json_option
@@ -81,7 +82,7 @@ def command(
     block: int,
     cache: str,
     as_json: bool,
-    dims: dict[str, Any],
+    dims: dict[str, int],
     inputs: dict[str, Path],
     **how: Any,
 ) -> None:

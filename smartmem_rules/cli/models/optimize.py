@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from smartmem_rules.cli.common import (
-    ANSWER_IS_NO,
+    answer_no,
     console,
     debug_option,
     json_option,
+    level_option,
     names,
     optimize_options,
     print_json,
@@ -25,17 +25,17 @@ from smartmem_rules.cli.common import (
 )
 from smartmem_rules.cli.conditions import Condition, fail_on_option
 from smartmem_rules.cli.left import print_left
-from smartmem_rules.cli.tables import print_optimize, print_rules
+from smartmem_rules.cli.tables import check_line, print_optimize, print_rules
 from smartmem_rules.stages import STAGES
 from smartmem_rules.statistics import RewriteStatistics
 
 if TYPE_CHECKING:
-    from smartmem_rules.plan.artefact import Plan
+    from smartmem_rules.explanation.documents import OptimizeReport, RuleOfPlan
 
 
 @click.command("optimize")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken.")
+@level_option
 @optimize_options
 @self_test_option
 @click.option("--no-check", is_flag=True, help="Do not compare the outputs with a reference's.")
@@ -102,7 +102,12 @@ def command(
         from smartmem_rules.views.stage_texts import write_stages  # start-up time
 
         data["dumped"] = list(map(str, write_stages(Inspected(plan.plan, stages), dump, dump_after)))
-    data |= _more_data(plan.plan, rule_stats, set(how["rules"]) if own_rules else None, explain_left)
+    if rule_stats:
+        data["rules"] = _rule_statistics(plan.plan.statistics.rewriting, set(how["rules"]) if own_rules else None)
+    if explain_left:
+        from smartmem_rules.explanation.report import left  # start-up time
+
+        data["left"] = left(plan.plan)
     broken = _broken(fail_on, data)
     if as_json:
         print_json(data)
@@ -113,19 +118,13 @@ def command(
         if explain_left:
             print_left(console(), data["left"])
         _say_where(data, output, dump, how["rules"])
-    if broken or (check is not None and check["passed"] is False):
-        sys.exit(ANSWER_IS_NO)
+    if check is not None and check["passed"] is False:
+        answer_no(check_line(check))
+    if broken:
+        answer_no()
 
 
-def _more_data(plan: Plan, rule_stats: bool, files: set[str] | None, explain_left: bool) -> dict[str, Any]:
-    """What is shown only where it is asked for."""
-    from smartmem_rules.explanation.report import left  # start-up time
-
-    rules = {"rules": _rule_statistics(plan.statistics.rewriting, files)} if rule_stats else {}
-    return rules | ({"left": left(plan)} if explain_left else {})
-
-
-def _broken(conditions: Sequence[Condition], data: dict[str, Any]) -> list[str]:
+def _broken(conditions: Sequence[Condition], data: OptimizeReport) -> list[str]:
     """The conditions of --fail-on that hold, which are said and become a part of the report."""
     broken = [held for condition in conditions if (held := condition.holds(data)) is not None]
     if conditions:
@@ -135,7 +134,7 @@ def _broken(conditions: Sequence[Condition], data: dict[str, Any]) -> list[str]:
     return broken
 
 
-def _say_where(data: Mapping[str, Any], output: Path | None, dump: Path | None, rules: Sequence[str]) -> None:
+def _say_where(data: OptimizeReport, output: Path | None, dump: Path | None, rules: Sequence[str]) -> None:
     """Where lies what was asked for besides the plan."""
     if output is not None:
         console().print(f"saved as {output}", markup=False)
@@ -147,10 +146,12 @@ def _say_where(data: Mapping[str, Any], output: Path | None, dump: Path | None, 
         console().print(said, markup=False)
 
 
-def _rule_statistics(rewriting: RewriteStatistics, files: set[str] | None) -> list[dict[str, Any]]:
+def _rule_statistics(rewriting: RewriteStatistics, files: set[str] | None) -> list[RuleOfPlan]:
     """What each rule did, and on the way to how many nodes of the plan it lies; those of some files only."""
     used = Counter(rule for rules in rewriting.rules_of_node.values() for rule in set(rules))
-    rules = {one.rule: {**asdict(one), "in_plan": used[one.rule]} for one in rewriting.rules}
+    rules: dict[str, RuleOfPlan] = {
+        one.rule: cast("RuleOfPlan", {**asdict(one), "in_plan": used[one.rule]}) for one in rewriting.rules
+    }
     if files is None:
         return list(rules.values())
     meant = {Path(file).resolve() for file in files}

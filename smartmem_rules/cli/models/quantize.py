@@ -75,7 +75,7 @@ def command(
     least: int,
     no_tables: bool,
     inputs: dict[str, Path],
-    dims: dict[str, Any],
+    dims: dict[str, int | tuple[int, int]],
     seed: int,
     no_check: bool,
     as_json: bool,

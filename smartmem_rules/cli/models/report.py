@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
+from smartmem_rules.cli import choices
 from smartmem_rules.cli.common import (
     console,
     json_option,
+    level_of_model_option,
     names,
     optimize_options,
     print_json,
@@ -22,11 +24,12 @@ from smartmem_rules.cli.second_plan import asked_of_second, second_plan_options
 @click.command("report")
 @click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The HTML file to write.")
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@level_of_model_option
 @optimize_options
 @click.option(
     "--levels",
     multiple=True,
+    shell_complete=choices.offered(choices.levels_or_all, separated=True),
     default=("all",),
     show_default=True,
     help="Levels to compare, separated by commas; of a model, not a plan.",
@@ -65,15 +68,15 @@ def command(
     if output is not None:
         refuse_unwritable(output)
     how["disable"] = names(how["disable"])
-    how, other = asked_of_second(how | {"level": level})
+    asked, other = asked_of_second(how | {"level": level})
     wanted = names(levels)
-    wanted = list(load_rules(how["rules"]).levels) if wanted == ["all"] else wanted
-    second = None if against is None and other == how else Asked(source=against or model, options=other)
+    wanted = list(load_rules(asked["rules"]).levels) if wanted == ["all"] else wanted
+    second = None if against is None and other == asked else Asked(source=against or model, options=other)
     if second is not None and second.is_plan and against is None:
         raise click.UsageError(f"{model} is a plan, which is made already: give the model, or --against another plan")
     with progress_display() as progress:
         data = report_data(
-            Asked(source=model, options=how),
+            Asked(source=model, options=asked),
             [] if no_levels else wanted,
             second,
             measures=not no_measure,

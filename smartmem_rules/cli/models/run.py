@@ -14,6 +14,7 @@ from smartmem_rules.cli.common import (
     debug_option,
     inputs_option,
     json_option,
+    level_of_model_option,
     names,
     optimize_options,
     print_json,
@@ -25,7 +26,7 @@ from smartmem_rules.cli.common import (
 
 @click.command("run")
 @click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@level_of_model_option
 @optimize_options
 @inputs_option
 @click.option("--seed", default=0, show_default=True, help="Of the inputs that are not given.")

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from smartmem_rules.cli.common import (
     console,
     json_option,
+    level_of_model_option,
     names,
     optimize_options,
     print_json,
     progress_display,
     reports_errors,
+    say,
 )
 from smartmem_rules.cli.tables import table
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.explanation.documents import KernelShown, LaunchShown
 
 
 @click.command("show")
 @click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
 @click.argument("kernel", required=False)
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@level_of_model_option
 @optimize_options
 @json_option
 @reports_errors
@@ -51,7 +56,7 @@ def command(model: Path, kernel: str | None, level: str, as_json: bool, **how: A
         _print_kernel(data)
 
 
-def _print_launches(model: str, launches: list[dict[str, Any]]) -> None:
+def _print_launches(model: str, launches: list[LaunchShown]) -> None:
     made = table(f"Launches of {model}", "", "kernel", "form", "kernels", "work-items", "bytes", "operations", "writes")
     for one in launches:
         numbers = (str(len(one["kernels"])), " x ".join(one["global_size"]), str(one["bytes_moved"]))
@@ -61,15 +66,15 @@ def _print_launches(model: str, launches: list[dict[str, Any]]) -> None:
     console().print(made)
 
 
-def _print_kernel(data: dict[str, Any]) -> None:
-    click.echo(data["text"])
-    click.echo(f"launch {data['launch']}: {data['launched_as']}\n")
+def _print_kernel(data: KernelShown) -> None:
+    say(data["text"])
+    say(f"launch {data['launch']}: {data['launched_as']}\n")
     for name, one in data["schedule"].items():
-        click.echo(f"schedule of {name}: {one['sizes'] or 'no sizes to choose'}")
+        say(f"schedule of {name}: {one['sizes'] or 'no sizes to choose'}")
         for line in one["figures"]:
-            click.echo(f"    {line}")
-    for name, one in data["layouts"].items():
-        click.echo(f"layout of {name}: {one['layout']}")
-        for line in one["candidates"]:
-            click.echo(line)
-    click.echo(f"\n{data['source']}")
+            say(f"    {line}")
+    for name, layout in data["layouts"].items():
+        say(f"layout of {name}: {layout['layout']}")
+        for line in layout["candidates"]:
+            say(line)
+    say(f"\n{data['source']}")

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
 
-from smartmem_rules.cli.common import ANSWER_IS_NO, json_option, names, print_json, reports_errors, rules_option
+from smartmem_rules.cli import choices
+from smartmem_rules.cli.common import answer_no, json_option, names, print_json, reports_errors, rules_option, say
 
 
 @click.command("simplify")
 @click.argument("source", metavar="IN.onnx", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT.onnx", type=click.Path(path_type=Path, dir_okay=False))
 @rules_option
-@click.option("--disable", multiple=True, metavar="RULE", help="Leave out a rule, a family or tag:WORD; repeatable.")
+@click.option(
+    "--disable",
+    multiple=True,
+    metavar="RULE",
+    shell_complete=choices.offered(choices.switchable, separated=True),
+    help="Leave out a rule, a family or tag:WORD; repeatable.",
+)
 @click.option("--keep", multiple=True, metavar="NODE", help="The name of a node that stays as it is; repeatable.")
 @click.option(
     "--domains",
     multiple=True,
     metavar="DOMAIN",
+    shell_complete=choices.offered(choices.domains),
     help="Operators that rules may use besides ONNX's own: com.microsoft for fused forms; repeatable.",
 )
 @click.option("--opset", type=click.IntRange(min=7), help="Bring the model to this version of ONNX's operators first.")
@@ -79,6 +86,6 @@ def command(
     if as_json:
         print_json(found.data())
     else:
-        click.echo(text_of(found), nl=False)
+        say(text_of(found), end="")
     if found.differed:
-        sys.exit(ANSWER_IS_NO)
+        answer_no(found.reason)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from smartmem_rules.cli import choices
 from smartmem_rules.cli.common import console, json_option, names, print_json, progress_display, reports_errors
 from smartmem_rules.cli.tables import megabytes, table
 
@@ -15,7 +16,13 @@ LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
 
 @click.command("simulate")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--device", default="adreno_740", show_default=True, help="A device profile with a model of its memory.")
+@click.option(
+    "--device",
+    default="adreno_740",
+    show_default=True,
+    shell_complete=choices.offered(choices.profiles),
+    help="A device profile with a model of its memory.",
+)
 @click.option(
     "--levels",
     is_flag=False,
@@ -23,6 +30,7 @@ LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
     default="smartmem",
     show_default=True,
     metavar="[LIST]",
+    shell_complete=choices.offered(choices.levels, separated=True),
     help="Levels, separated by commas; all of them without a list.",
 )
 @click.option(
@@ -36,7 +44,13 @@ LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
     help="Where tensors lie: what the device prefers at all levels, images, buffers, or what each level says.",
 )
 @click.option("--rules", multiple=True, type=click.Path(path_type=Path), help="One more rule file; repeatable.")
-@click.option("--disable", multiple=True, metavar="RULE", help="Leave out a rule, a family or tag:WORD; repeatable.")
+@click.option(
+    "--disable",
+    multiple=True,
+    metavar="RULE",
+    shell_complete=choices.offered(choices.switchable, separated=True),
+    help="Leave out a rule, a family or tag:WORD; repeatable.",
+)
 @click.option("--seed", default=0, show_default=True, help="Of the places of sampled windows.")
 @click.option("--kernels", "by_kernel", is_flag=True, help="Show the kernels that take longest.")
 @json_option

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from smartmem_rules.cli.common import console, json_option, names, optimize_options, print_json, reports_errors
+from smartmem_rules.cli.common import (
+    console,
+    json_option,
+    level_option,
+    names,
+    optimize_options,
+    print_json,
+    reports_errors,
+)
+from smartmem_rules.cli.verbosity import is_quiet
 
 if TYPE_CHECKING:
     from smartmem_rules.tuning.workers import Workers
@@ -30,7 +39,7 @@ def _budget(context: click.Context, option: click.Parameter, value: str) -> floa
 @click.command("tune")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--budget", default="5m", show_default=True, callback=_budget, help="Time for the search: 30s, 5m, 1h.")
-@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken.")
+@level_option
 @optimize_options
 @click.option("--seed", default=0, show_default=True, help="Of the evolution and of the operands.")
 @click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers measure, such as tcp://host:8786.")
@@ -65,7 +74,7 @@ def command(
     if target.device is None:
         raise DeviceError(f"there is no OpenCL device here to measure kernels for {target.name}")
     database = Tunings.of_user()
-    with _workers(scheduler) as workers, _display(as_json) as progress:
+    with _workers(scheduler) as workers, _display(as_json or is_quiet()) as progress:
         tuner = Tuner(planning, target.device, database, workers, budget, seed, progress)
         report = tuner.run()
     if exported is not None:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from smartmem_rules.cli import choices
 from smartmem_rules.cli.common import console, json_option, print_json, reports_errors
 from smartmem_rules.cli.tables import table
 
 
 @click.command("zoo")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=choices.offered(choices.shipped))
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("."), show_default=True)
 @click.option("--all", "everything", is_flag=True, help="Write all of them.")
 @click.option("--stripped", is_flag=True, help="Write the recipes of the weights instead of the weights.")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from smartmem_rules.cli.common import BAD_INPUT, fail, print_json, reports_errors
+from smartmem_rules.cli.common import BAD_INPUT, fail, print_json, reports_errors, say
+from smartmem_rules.cli.verbosity import is_quiet
 
 
 @click.command("check")
@@ -51,10 +52,13 @@ def _report(files: tuple[Path, ...], as_json: bool) -> int:
     found, sources = check_files(rule_files(files))
     if as_json:
         print_json(sarif(found))
+    elif is_quiet():
+        if wrong := [one for one in found if one.severity == "error"]:
+            click.echo(render(wrong, sources))
     else:
         click.echo(render(found, sources))
     errors = sum(one.severity == "error" for one in found)
-    if not errors and not as_json:
+    if not errors and not as_json and not is_quiet():
         _show_reads(rule_files(files))
     return errors
 
@@ -70,7 +74,7 @@ def _show_reads(files: list[Path]) -> None:
     base = collect(load_modules([path for path in files if path.resolve() not in known], known), built_in)
     counted = count_reads(base, files)
     if counted.total:
-        click.echo(str(counted))
+        say(str(counted))
 
 
 def _watch(files: tuple[Path, ...], as_json: bool) -> None:

@@ -6,20 +6,30 @@ from pathlib import Path
 
 import click
 
-from smartmem_rules.cli.common import fail, json_option, names, print_json, progress_display, reports_errors
+from smartmem_rules.cli import choices
+from smartmem_rules.cli.common import fail, json_option, names, print_json, progress_display, reports_errors, say
 from smartmem_rules.cli.rules.verify import _seconds
 
 
 @click.command("discover")
 @click.option(
-    "--operators", required=True, multiple=True, metavar="NAME,...", help="What terms are made of; repeatable."
+    "--operators",
+    required=True,
+    multiple=True,
+    metavar="NAME,...",
+    shell_complete=choices.offered(choices.operators, separated=True),
+    help="What terms are made of; repeatable.",
 )
 @click.option("--size", default=3, show_default=True, type=click.IntRange(1, 6), help="Operators on one side, at most.")
 @click.option(
     "--rules", multiple=True, type=click.Path(exists=True, path_type=Path), help="One more rule file; repeatable."
 )
 @click.option(
-    "--disable", multiple=True, metavar="RULE", help="Take a rule away first; repeatable, or separated by commas."
+    "--disable",
+    multiple=True,
+    metavar="RULE",
+    shell_complete=choices.offered(choices.switchable, separated=True),
+    help="Take a rule away first; repeatable, or separated by commas.",
 )
 @click.option(
     "--budget", default="120s", show_default=True, callback=_seconds, help="Time after which what is found is printed."
@@ -89,4 +99,4 @@ def command(
         return
     for rule in found.rules:
         click.echo(f"# {'proved' if rule.is_proved else 'tested'}\n{rule.text}")
-    click.echo("# " + ", ".join(f"{value} {key}" for key, value in summary.items()))
+    say("# " + ", ".join(f"{value} {key}" for key, value in summary.items()))

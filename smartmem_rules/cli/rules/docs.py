@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from smartmem_rules.cli.common import fail, json_option, print_json, reports_errors
+from smartmem_rules.cli.common import fail, json_option, print_json, reports_errors, say
 
 
 @click.command("docs")
@@ -41,7 +41,7 @@ def command(rules: tuple[Path, ...], output: Path, verdicts: Path | None, as_jso
     if as_json:
         print_json({"files": [str(file) for file in files]})
     else:
-        click.echo(f"wrote {len(files)} pages; begin with {files[0]}")
+        say(f"wrote {len(files)} pages; begin with {files[0]}")
 
 
 def _verdicts(path: Path) -> dict[str, str]:

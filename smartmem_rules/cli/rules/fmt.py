@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from smartmem_rules.cli.common import ANSWER_IS_NO, fail, reports_errors
+from smartmem_rules.cli.common import answer_no, fail, reports_errors, say
 from smartmem_rules.cli.rules.check import rule_files
 from smartmem_rules.whole_files import write_whole
 
@@ -28,18 +28,18 @@ def command(files: tuple[Path, ...], only_check: bool) -> None:
     if files == (Path("-"),):
         click.echo(_formatted(sys.stdin.read(), "<stdin>"), nl=False)
         return
-    changed = 0
+    changed = []
     for path in rule_files(files):
         source = read_source(path)
         text = source.text.replace("\r\n", "\n")
         made = _formatted(text, str(path))
         if made != text or source.marked:
-            changed += 1
-            click.echo(f"{'would format' if only_check else 'formatted'} {path}")
+            changed.append(path)
+            say(f"{'would format' if only_check else 'formatted'} {path}")
             if not only_check:
                 _replace(path, made)
     if only_check and changed:
-        sys.exit(ANSWER_IS_NO)
+        answer_no(*(f"would format {path}" for path in changed))
 
 
 def _replace(path: Path, text: str) -> None:

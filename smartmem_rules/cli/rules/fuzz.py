@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from smartmem_rules.cli import choices
 from smartmem_rules.cli.common import (
-    ANSWER_IS_NO,
+    answer_no,
     fail,
     json_option,
     names,
     print_json,
     progress_display,
     reports_errors,
+    say,
 )
+
+if TYPE_CHECKING:  # start-up time
+    from smartmem_rules.fuzzing.requests import Request
 
 
 @click.command("fuzz")
@@ -25,6 +30,7 @@ from smartmem_rules.cli.common import (
     default="self",
     show_default=True,
     metavar="NAME,...",
+    shell_complete=choices.offered(choices.hunted, separated=True),
     help="Who computes the models: onnxruntime, openvino, onnxsim, onnxslim, self.",
 )
 @click.option("--count", default=20, show_default=True, type=click.IntRange(1), help="Generated models.")
@@ -37,7 +43,13 @@ from smartmem_rules.cli.common import (
 )
 @click.option("--forms", default=3, show_default=True, type=click.IntRange(0, 50), help="Equal forms of each model.")
 @click.option("--tested", is_flag=True, help="Also use rules that are tested, but not proved.")
-@click.option("--only", multiple=True, metavar="RULE", help="Use only these rules; repeatable, or by commas.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="RULE",
+    shell_complete=choices.offered(choices.rules, separated=True),
+    help="Use only these rules; repeatable, or by commas.",
+)
 @click.option("--seed", default=1, show_default=True, help="The first of the seeds, one for each model.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
 @click.option("--scheduler", metavar="ADDRESS", help="Spread over the workers of a Dask scheduler, tcp://HOST:PORT.")
@@ -81,7 +93,7 @@ def command(
         accepted = VERDICTS if tested else VERDICTS[:1]
         admitted = admit(accepted, names(only) or None, jobs, lambda done, total: progress("verify", done, total))
         wanted = Hunt(systems=systems, forms=forms, rules=admitted.names, seed=seed)
-        given = [{"file": str(path)} for path in models]
+        given: list[Request] = [{"file": str(path)} for path in models]
         requests = requests_for(given or drawn_requests(source, seed, count), wanted)
         answers = answers_by_dask(requests, scheduler) if scheduler else answers_here(requests, jobs)
         hunted = gather(answers, wanted, admitted, keep, lambda one: progress("hunt", one.models, len(requests)))
@@ -89,14 +101,14 @@ def command(
         print_json(hunted.data() | {"rules": dict(admitted.verdicts)})
     else:
         for finding in hunted.findings:
-            click.echo("\n".join(finding.lines()))
+            say("\n".join(finding.lines()))
         found = ", ".join(f"{number} {kind}" for kind, number in hunted.kinds.items()) or "nothing wrong"
-        click.echo(
+        say(
             f"{hunted.models} models, {hunted.judged} runs of forms by {', '.join(systems)}, "
             f"{len(admitted.names)} rules: {found}; {len(hunted.findings)} distinct"
         )
     if hunted.findings:
-        sys.exit(ANSWER_IS_NO)
+        answer_no(*("\n".join(finding.lines()) for finding in hunted.findings))
 
 
 def _systems(against: str) -> tuple[str, ...]:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from smartmem_rules.cli.common import ANSWER_IS_NO, console, json_option, print_json, progress_display, reports_errors
+from smartmem_rules.cli import choices
+from smartmem_rules.cli.common import (
+    answer_no,
+    console,
+    json_option,
+    print_json,
+    progress_display,
+    reports_errors,
+    say,
+)
 
 if TYPE_CHECKING:
     from smartmem_rules.rulebase.base import RuleBase
@@ -34,7 +42,12 @@ def _seconds(context: click.Context, option: click.Parameter, value: str) -> flo
 
 @click.command("verify")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--rule", metavar="NAME", help="Only the rule, or the rules of the family, of this name.")
+@click.option(
+    "--rule",
+    metavar="NAME",
+    shell_complete=choices.offered(choices.rules),
+    help="Only the rule, or the rules of the family, of this name.",
+)
 @click.option("--prove", is_flag=True, help="Also prove for all values, where z3 can.")
 @click.option("--budget", default="60s", show_default=True, callback=_seconds, help="Time for one rule.")
 @click.option("--seed", default=1, show_default=True, help="Of all random choices.")
@@ -47,6 +60,7 @@ def _seconds(context: click.Context, option: click.Parameter, value: str) -> flo
     "models",
     multiple=True,
     metavar="MODEL",
+    shell_complete=choices.offered(choices.shipped),
     help="With --minimize: a model or the name of a shipped one, in which saturation is timed; repeatable.",
 )
 @click.option(
@@ -102,13 +116,21 @@ def command(
     else:
         _show(found)
         if reads.total:
-            click.echo(f"  {reads}")
+            say(f"  {reads}")
         if measured is not None:
             _show_mutants(measured)
         for path in saved:
-            click.echo(f"saved {path}")
+            say(f"saved {path}")
     if not found.sound:
-        sys.exit(ANSWER_IS_NO)
+        answer_no(*_wrong(found))
+
+
+def _wrong(found: Verification) -> Iterator[str]:
+    """Why the answer is no."""
+    for report in found.unsound:
+        yield f"{report.name}: {report.verdict}" + (f" ({report.reason})" if report.reason else "")
+        if report.counterexample is not None:
+            yield "\n".join(report.counterexample.lines)
 
 
 def _show(found: Verification) -> None:
@@ -124,32 +146,28 @@ def _show(found: Verification) -> None:
     console().print(table)
     for report in found.rules:
         if report.counterexample is not None:
-            click.echo("\n" + "\n".join(report.counterexample.lines))
+            say("\n" + "\n".join(report.counterexample.lines))
             if report.counterexample.snippet:
-                click.echo("\n  to see it again:\n")
-                click.echo("\n".join(f"    {line}" for line in report.counterexample.snippet.splitlines()))
+                say("\n  to see it again:\n")
+                say("\n".join(f"    {line}" for line in report.counterexample.snippet.splitlines()))
     counted = ", ".join(f"{count} {verdict}" for verdict, count in found.counts().items() if count)
-    click.echo(
-        f"\n{len(found.rules)} rules: {counted}; {found.least_trials} or more satisfied trials each; seed {found.seed}"
-    )
+    say(f"\n{len(found.rules)} rules: {counted}; {found.least_trials} or more satisfied trials each; seed {found.seed}")
     for kind, verdicts in found.by_kind().items():
-        click.echo(f"  {kind}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}")
-    click.echo(f"  {found.processor_seconds:.1f} s of processor time, {found.seconds:.1f} s in all")
+        say(f"  {kind}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}")
+    say(f"  {found.processor_seconds:.1f} s of processor time, {found.seconds:.1f} s in all")
 
 
 def _show_mutants(measured: MutantReport) -> None:
     for survivor in measured.survivors:
-        click.echo(f"survived: {survivor.rule}: {survivor.change} ({survivor.reason})")
+        say(f"survived: {survivor.rule}: {survivor.change} ({survivor.reason})")
     share = measured.caught / measured.total if measured.total else 1.0
-    click.echo(f"{measured.total} mutants, {measured.caught} caught ({share:.1%}), {len(measured.survivors)} survived")
-    click.echo(
-        f"{measured.equivalent} more are true rules, {measured.discarded} never apply where they would be wrong:"
-    )
+    say(f"{measured.total} mutants, {measured.caught} caught ({share:.1%}), {len(measured.survivors)} survived")
+    say(f"{measured.equivalent} more are true rules, {measured.discarded} never apply where they would be wrong:")
     for fate in measured.fates:
         if fate.outcome in ("equivalent", "discarded"):
-            click.echo(f"  {fate.outcome}: {fate.rule}: {fate.change} ({fate.reason})")
+            say(f"  {fate.outcome}: {fate.rule}: {fate.change} ({fate.reason})")
     for kind, (caught, total) in measured.by_kind().items():
-        click.echo(f"  {kind}: {caught} of {total} caught")
+        say(f"  {kind}: {caught} of {total} caught")
 
 
 def _show_minimal_base(files: Sequence[Path], models: Sequence[str], seed: int, as_json: bool) -> None:
@@ -186,9 +204,9 @@ def _subject(name: str, base: RuleBase) -> Subject:
 def _show_minimal(found: Minimal) -> None:
     from rich.table import Table
 
-    click.echo(f"{len(found.kept)} rewrites that do not follow from each other:")
+    say(f"{len(found.kept)} rewrites that do not follow from each other:")
     for name in found.kept:
-        click.echo(f"  {name}{'  (no instance found)' if name in found.unseen else ''}")
+        say(f"  {name}{'  (no instance found)' if name in found.unseen else ''}")
     table = Table(box=None, pad_edge=False)
     columns = ("redundant", "follows from", "instances", "matches", "e-nodes", "seconds", "without", "form")
     for column in columns:
@@ -198,7 +216,7 @@ def _show_minimal(found: Minimal) -> None:
         table.add_row(one.rule, ", ".join(one.sources) or "the engine", str(one.instances), *cells)
     if "" in found.costs:
         table.add_row("all of them", "", "", *_cells(found.costs[""]))
-    click.echo(f"\n{len(found.redundant)} that follow from these:")
+    say(f"\n{len(found.redundant)} that follow from these:")
     console().print(table)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from smartmem_rules.whole_files import write_whole
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import ModelSource
     from smartmem_rules.plan.artefact import Plan
+    from smartmem_rules.planned import PlanOptions
     from smartmem_rules.runtime.devices import Device
 
 _ENDING = ".facts.json"
@@ -56,12 +57,12 @@ class Facts:
 class Keeping:
     """The user's store of plans for one model and its options; nothing is kept where that is switched off."""
 
-    def __init__(self, source: ModelSource, options: Mapping[str, Any], device: Device) -> None:
+    def __init__(self, source: ModelSource, options: PlanOptions, device: Device) -> None:
         """Args:
         options: arguments of `optimize`, of which the plans depend.
         """
         self._source = source
-        self._options = {**options, "device": device.place}
+        self._options: PlanOptions = {**options, "device": device.place}
         self._device = device
         self._store = PlanStore.of_user()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import onnx
 from onnx import TensorProto, helper
@@ -28,6 +29,7 @@ from smartmem_rules.tensor.primitives import storage_dtype
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import Dims, ModelSource
     from smartmem_rules.graph.model import Graph
+    from smartmem_rules.planned import PlanOptions
     from smartmem_rules.rulebase.base import RuleBase
 
 COUNTS = "seqlens_k"
@@ -46,11 +48,11 @@ class Reading:
     source: ModelSource
     sequences: int
     bound: int
-    options: Mapping[str, Any]
+    options: PlanOptions
 
-    @property
+    @cached_property
     def base(self) -> RuleBase:
-        """The rules."""
+        """The rules; looked up once, as they are asked for at each node."""
         return rules_of(self.options.get("rules", ()), self.options.get("disable", ()))
 
     def step(self, interface: Interface, step: Step) -> Graph:

@@ -76,17 +76,17 @@ def _numbers(one: Further, sequences: int, dims: Mapping[str, int]) -> tuple[int
     return tuple(dims[extent] if isinstance(extent, str) else extent or sequences for extent in one.shape)
 
 
-def dims_of(further: Sequence[Further], inputs: Mapping[str, Any]) -> dict[str, int]:
+def dims_of(further: Sequence[Further], inputs: Mapping[str, object]) -> dict[str, int]:
     """The open extents of further inputs that arrays have."""
     found: dict[str, int] = {}
     for one in further:
-        shape = np.shape(inputs[one.name]) if one.name in inputs else ()
+        shape = np.asarray(inputs[one.name]).shape if one.name in inputs else ()
         if len(shape) == len(one.shape):
             found.update((name, own) for name, own in zip(one.shape, shape, strict=True) if isinstance(name, str))
     return found
 
 
-def checked_inputs(further: Sequence[Given], inputs: Mapping[str, Any] | None) -> dict[str, Array]:
+def checked_inputs(further: Sequence[Given], inputs: Mapping[str, object] | None) -> dict[str, Array]:
     """The arrays of all further inputs.
 
     Raises:

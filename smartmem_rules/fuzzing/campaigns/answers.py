@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from onnx import helper
 
 from smartmem_rules.fuzzing.case import Case, load_case
-from smartmem_rules.fuzzing.judge import judge
+from smartmem_rules.fuzzing.judge import RIGHT, judge
 from smartmem_rules.fuzzing.recipes.values import draw_values
+from smartmem_rules.fuzzing.requests import Answered, Request
 from smartmem_rules.fuzzing.sources.modes import draw_mode
 
 OPEN_EXTENT = 2
 
 
-def answer(request: dict[str, Any], made: Callable[[], None]) -> dict[str, Any]:
+def answer(request: Request, made: Callable[[], None]) -> Answered:
     """Judge the case of a request: `{"file": PATH}`, with `"seed"` for a drawn mode, or `{"source": NAME, "seed": N}`.
 
     With `"save": FOLDER` the case is written there and not judged; with `"hunt"` equal forms of it are given to other
@@ -32,13 +32,13 @@ def answer(request: dict[str, Any], made: Callable[[], None]) -> dict[str, Any]:
     operators = sorted({node.op_type for node in case.model.graph.node})
     if "save" in request:
         case.save(Path(request["save"]))
-        return {"verdict": {"kind": "right"}}
+        return {"verdict": {"kind": RIGHT}}
     if "hunt" in request:
         from smartmem_rules.fuzzing.equal.hunting import answer_hunt  # start-up time
 
         return answer_hunt(case, request)
     verdict = judge(case)
-    return {"verdict": asdict(verdict), "operators": operators, "mode": str(case.mode), "name": case.name}
+    return {"verdict": verdict.data(), "operators": operators, "mode": str(case.mode), "name": case.name}
 
 
 def with_inputs(case: Case) -> Case:
@@ -54,7 +54,7 @@ def with_inputs(case: Case) -> Case:
     return replace(case, feeds=feeds)
 
 
-def case_of(request: dict[str, Any]) -> Case:
+def case_of(request: Request) -> Case:
     """The case that a request names."""
     if "file" in request:
         case = with_inputs(load_case(Path(request["file"])))

@@ -9,16 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any
 
 from smartmem_rules.fuzzing.campaigns.answers import case_of
 from smartmem_rules.fuzzing.campaigns.worker import SECONDS, Worker
 from smartmem_rules.fuzzing.case import Case
 from smartmem_rules.fuzzing.judge import CRASH, HANG, Verdict
 from smartmem_rules.fuzzing.reduction import Reducer
+from smartmem_rules.fuzzing.requests import Extras, Request
 from smartmem_rules.records import dataclass
-
-Request = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Summary:
         if verdict.kind == "refused":
             self.refusals[refusal_kind(verdict.detail)] += 1
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """JSON data."""
         return {
             "total": self.total,
@@ -92,7 +90,7 @@ class Answer:
 
     request: Request
     verdict: Verdict
-    extras: dict[str, Any]
+    extras: Extras
 
 
 def refusal_kind(message: str) -> str:

@@ -11,17 +11,26 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, field, replace
 from pathlib import Path
-from typing import Any
 
 from smartmem_rules.fuzzing.campaigns.answers import case_of
-from smartmem_rules.fuzzing.campaigns.campaign import Answer, Request
+from smartmem_rules.fuzzing.campaigns.campaign import Answer
 from smartmem_rules.fuzzing.campaigns.worker import Worker
 from smartmem_rules.fuzzing.case import SELF, Case
-from smartmem_rules.fuzzing.equal.hunting import UNEQUAL, Found, Hunt, equal_forms, forms_of, hunt_from, mode_of
+from smartmem_rules.fuzzing.equal.hunting import (
+    UNEQUAL,
+    Found,
+    Hunt,
+    data_of_hunt,
+    equal_forms,
+    forms_of,
+    hunt_from,
+    mode_of,
+)
 from smartmem_rules.fuzzing.equal.proofs import Step, prove_equal
 from smartmem_rules.fuzzing.equal.rules import Admitted, admitted_base
 from smartmem_rules.fuzzing.judge import CRASH, HANG, RIGHT, Verdict
 from smartmem_rules.fuzzing.reduction import Reducer
+from smartmem_rules.fuzzing.requests import HuntData, Request
 from smartmem_rules.fuzzing.systems import SYSTEMS
 from smartmem_rules.records import dataclass
 
@@ -74,7 +83,7 @@ class Hunted:
     findings: list[Finding] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """JSON data."""
         return {
             "models": self.models,
@@ -87,7 +96,7 @@ class Hunted:
 
 def requests_for(cases: Iterable[Request], wanted: Hunt) -> list[Request]:
     """The requests of a hunt."""
-    return [{**case, "hunt": asdict(replace(wanted, seed=wanted.seed + k))} for k, case in enumerate(cases)]
+    return [{**case, "hunt": data_of_hunt(replace(wanted, seed=wanted.seed + k))} for k, case in enumerate(cases)]
 
 
 def gather(
@@ -123,12 +132,12 @@ def gather(
 def _found(answer: Answer, wanted: Hunt, worker: Worker) -> Sequence[Found]:
     """What failed; where the process ended, each system and each form is asked alone."""
     if answer.verdict.kind not in (CRASH, HANG):
-        found = answer.extras.get("found", ())
-        return [Found(**{**one, "verdict": Verdict(**one["verdict"])}) for one in found]
+        found = answer.extras.get("found", [])
+        return [Found(system=one["system"], place=one["place"], verdict=Verdict(**one["verdict"])) for one in found]
     alone: list[Found] = []
     for system in wanted.systems:
         for place in range(wanted.forms + 1):
-            request = answer.request["hunt"] | {"systems": [system], "places": [place]}
+            request: HuntData = {**answer.request["hunt"], "systems": [system], "places": [place]}
             verdict, _ = worker.ask({**answer.request, "hunt": request})
             if verdict.kind in (CRASH, HANG):
                 alone.append(Found(system=system, place=place, verdict=verdict))

@@ -23,6 +23,7 @@ from typing import IO, Any, Self
 from smartmem_rules.environment import PLANS
 from smartmem_rules.fuzzing.case import Case
 from smartmem_rules.fuzzing.judge import CRASH, ERROR, HANG, NO_REFERENCE, Verdict
+from smartmem_rules.fuzzing.requests import Extras, Request
 
 SECONDS = 120.0
 """How long a case may take; small ones take one or two seconds."""
@@ -61,7 +62,7 @@ class Worker:
         with tempfile.TemporaryDirectory(prefix="smartmem-fuzz-") as folder:
             return self.ask({"file": str(case.save(Path(folder)))})[0]
 
-    def ask(self, request: dict[str, Any]) -> tuple[Verdict, dict[str, Any]]:
+    def ask(self, request: Request) -> tuple[Verdict, Extras]:
         """The verdict, and the answer with what else it says (`operators`, `mode`)."""
         if self.process is None or self.answered >= _LIFETIME:
             self._start()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from smartmem_rules.fuzzing.expected.differences import differences
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
 from smartmem_rules.fuzzing.judge import NO_REFERENCE, RIGHT, Verdict, judge
+from smartmem_rules.fuzzing.requests import Answered, HuntData, Request
 from smartmem_rules.fuzzing.systems import SYSTEMS
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
@@ -134,21 +134,32 @@ def takes(system: str, case: Case) -> bool:
     return not any(array.dtype.name in SYSTEMS[system].narrows for array in arrays)
 
 
-def answer_hunt(case: Case, request: dict[str, Any]) -> dict[str, Any]:
+def answer_hunt(case: Case, request: Request) -> Answered:
     """The answer to a request with a `hunt`."""
     wanted = hunt_from(request["hunt"])
     judged, found = hunt(case, wanted)
     worst = found[0].verdict if found else Verdict(RIGHT if judged else NO_REFERENCE)
     return {
-        "verdict": asdict(worst),
+        "verdict": worst.data(),
         "operators": sorted({node.op_type for node in case.model.graph.node}),
         "mode": ",".join(wanted.systems),
         "judged": judged,
-        "found": [asdict(one) for one in found],
+        "found": [{"system": one.system, "place": one.place, "verdict": one.verdict.data()} for one in found],
     }
 
 
-def hunt_from(data: dict[str, Any]) -> Hunt:
+def data_of_hunt(wanted: Hunt) -> HuntData:
+    """A hunt as JSON data."""
+    return {
+        "systems": list(wanted.systems),
+        "forms": wanted.forms,
+        "rules": list(wanted.rules),
+        "seed": wanted.seed,
+        "places": list(wanted.places),
+    }
+
+
+def hunt_from(data: HuntData) -> Hunt:
     """A hunt from JSON data."""
     return Hunt(
         systems=tuple(data["systems"]),

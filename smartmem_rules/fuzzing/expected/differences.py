@@ -12,7 +12,7 @@ from smartmem_rules.fuzzing.expected.bounds import Expected
 from smartmem_rules.fuzzing.expected.precisions import PRECISIONS
 
 
-def differences(results: Mapping[str, Array], expected: Mapping[str, Expected]) -> dict[str, Any]:
+def differences(results: Mapping[str, Array], expected: Mapping[str, Expected]) -> dict[str, object]:
     """The outputs that are wrong, each with one line that says where and by how much."""
     wrong: dict[str, Any] = {}
     for name, wanted in expected.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
@@ -56,10 +56,23 @@ def einsum(b: Builder) -> None:
     b.one("Einsum", [b.operand(tuple(extents[c] for c in t), dtype) for t in terms], equation=equation)
 
 
-def window(b: Builder, spatial: tuple[int, ...], dilated: bool) -> dict[str, Any]:
+class Window(TypedDict):
+    """Attributes of a window."""
+
+    kernel_shape: list[int]
+    strides: NotRequired[list[int]]
+    dilations: NotRequired[list[int]]
+    pads: NotRequired[list[int]]
+    auto_pad: NotRequired[str]
+    output_padding: NotRequired[list[int]]
+    ceil_mode: NotRequired[int]
+    count_include_pad: NotRequired[int]
+
+
+def window(b: Builder, spatial: tuple[int, ...], dilated: bool) -> Window:
     """Attributes of a window over some spatial extents."""
     kernel = [b.integer(1, min(b.sizes.window, max(1, e))) for e in spatial]
-    given: dict[str, Any] = {"kernel_shape": kernel}
+    given: Window = {"kernel_shape": kernel}
     if b.chance(0.6):
         given["strides"] = [b.integer(1, 3) for _ in spatial]
     if dilated and b.chance(0.4):
@@ -152,8 +165,8 @@ def integer_products(b: Builder) -> None:
     if operator == "ConvInteger":
         x = b.operand((1, b.integer(1, 3), 7, b.pick((5, 9))), "uint8")
         w = b.weight((4, b.shape(x)[1], 3, 3), "uint8")
-        given = window(b, b.shape(x)[2:], True)
-        b.one(operator, [x, w, *([b.constant(2, "uint8")] if b.chance() else [])], **{**given, "kernel_shape": [3, 3]})
+        given: Window = {**window(b, b.shape(x)[2:], True), "kernel_shape": [3, 3]}
+        b.one(operator, [x, w, *([b.constant(2, "uint8")] if b.chance() else [])], **given)
         return
     inner = int(b.pick(b.sizes.columns))
     batch = tuple(b.pick((1, 2, 3)) for _ in range(b.integer(0, 2)))

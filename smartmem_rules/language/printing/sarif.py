@@ -15,7 +15,7 @@ from smartmem_rules.language.syntax import Span
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def sarif(diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
+def sarif(diagnostics: Sequence[Diagnostic]) -> dict[str, object]:
     """One run with all codes as its rules."""
     codes = list(Code)
     rules = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from smartmem_rules.records import dataclass
 from smartmem_rules.report.drawing.layers import Shape, layers
 from smartmem_rules.report.drawing.order import ordered
@@ -40,7 +38,7 @@ class Drawing:
     wires: tuple[Wire, ...]
     width: int
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """The content for JSON."""
         return {
             "middles": list(self.middles),

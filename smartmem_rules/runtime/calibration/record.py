@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -82,12 +83,12 @@ class Calibration:
     seconds: float
     load_average: float
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """As JSON data."""
         return {"format": FORMAT, **asdict(self)}
 
     @staticmethod
-    def of_data(data: dict[str, Any]) -> Calibration:
+    def of_data(data: Mapping[str, Any]) -> Calibration:
         """From JSON data; raises ValueError, KeyError or TypeError where it is none of this format."""
         values = dict(data)
         if values.pop("format") != FORMAT:

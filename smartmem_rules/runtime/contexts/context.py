@@ -20,7 +20,7 @@ from smartmem_rules.plan.kernel.storage import buffer_dtype, stored_bytes
 from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.contexts.given_up import complain, copied, noted_outputs, with_notes
-from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
+from smartmem_rules.runtime.contexts.memory import MemoryObject, PlanMemory, RunError, contents_of
 from smartmem_rules.runtime.contexts.numbers import set_number
 from smartmem_rules.runtime.contexts.pinned import PinnedArrays, pinned_array
 from smartmem_rules.runtime.devices import Device
@@ -151,7 +151,7 @@ class ExecutionContext:
         fed = [name for name in self.plan.inputs if name in self._shared or not self.device.host_memory]
         self._feeding = self._host_arrays(fed, self._feeding)
 
-    def bind(self, memory: Mapping[str, Any]) -> None:
+    def bind(self, memory: Mapping[str, MemoryObject]) -> None:
         """Give tensors that lie outside of the plan's own memory theirs, for the runs that follow.
 
         Args:

@@ -22,6 +22,9 @@ from smartmem_rules.runtime.mapped_pages import forget_pages
 from smartmem_rules.runtime.plan_file import SLACK
 from smartmem_rules.tensor.ranges import largest
 
+MemoryObject = Any
+"""A buffer or an image of pyopencl, which has no types."""
+
 
 class RunError(SmartmemError):
     """The device refused memory or a kernel; the message says which and what to do."""
@@ -38,7 +41,7 @@ class RunMemory:
         shared: the inputs and outputs that the host reads and writes where the device does.
     """
 
-    tensors: dict[str, Any]
+    tensors: dict[str, MemoryObject]
     slots: list[Slot]
     pieces: list[Any]
     shared: dict[str, SharedMemory]

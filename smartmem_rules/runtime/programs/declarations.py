@@ -8,6 +8,9 @@ missing then, which is an error and never another result.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import pickle
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,7 +18,11 @@ from functools import cache
 from itertools import takewhile
 from pathlib import Path
 
+from smartmem_rules.collector import no_collections
 from smartmem_rules.records import dataclass
+from smartmem_rules.resources import cache_folder
+from smartmem_rules.runtime.kept_files import forget_oldest
+from smartmem_rules.whole_files import write_whole
 
 OWN_DECLARATIONS = "-D_OPENCL_H_"
 """The option with which PoCL leaves its declarations out."""
@@ -27,6 +34,8 @@ _PLACES = ("share/pocl/include", "../../pocl_binary_distribution/.libs/share/poc
 
 _HEADER, _TYPES = "_clang_opencl.h", ("opencl-c-base.h",)
 """The header of the declarations, and those that it includes of which every program keeps all."""
+_MOST_KEPT = 8 << 20
+"""Bytes of what was read of headers; a file is of 1.3 MB."""
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _CONTINUED = re.compile(r"\\[ \t]*\n")
 _FUNCTION = re.compile(r"(\w+)\s*\(")
@@ -70,10 +79,15 @@ class Declarations:
             OSError: there are none.
         """
         redefined = set(re.findall(r"#undef (\w+)", (folder / "_kernel.h").read_text("utf-8")))
-        self._items = [item for item in _items(folder, _HEADER) if not _defines(item.text, redefined)]
-        self._always = [k for k, item in enumerate(self._items) if not item.function]
+        items = [item for item in _items(folder, _HEADER) if not _defines(item.text, redefined)]
+        numbers = {conditions: k for k, conditions in enumerate(dict.fromkeys(item.conditions for item in items))}
+        # few objects, which are read fast where they were kept: there are 15,000 items under 600 kinds of conditions
+        self._conditions = list(numbers)
+        self._under = [numbers[item.conditions] for item in items]
+        self._texts = [item.text for item in items]
+        self._always = [k for k, item in enumerate(items) if not item.function]
         self._places: dict[str, list[int]] = {}
-        for k, item in enumerate(self._items):
+        for k, item in enumerate(items):
             if item.function:
                 self._places.setdefault(item.function, []).append(k)
 
@@ -81,7 +95,43 @@ class Declarations:
         """What a program of the text begins with when it is compiled with `OWN_DECLARATIONS`."""
         named = self._places.keys() & set(_NAME.findall(text))
         places = sorted([*self._always, *(place for name in named for place in self._places[name])])
-        return "\n".join(_lines(self._items[place] for place in places)) + "\n" + _AFTER
+        lines = _lines((self._conditions[self._under[place]], self._texts[place]) for place in places)
+        return "\n".join(lines) + "\n" + _AFTER
+
+
+def kept_declarations(folder: Path) -> Declarations:
+    """Those of the headers in a folder, from the user's cache where they were read before.
+
+    Raises:
+        OSError: there are none.
+    """
+    cache_of_all = cache_folder()
+    if cache_of_all is None:
+        return Declarations(folder)
+    kept = cache_of_all / "declarations" / f"{_digest(folder)}.pickle"
+    try:
+        with no_collections():
+            found = pickle.loads(kept.read_bytes())
+        if isinstance(found, Declarations):
+            return found
+    except Exception:  # a damaged file is like none
+        pass
+    made = Declarations(folder)
+    with contextlib.suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(kept, pickle.dumps(made))
+        forget_oldest(kept.parent.iterdir(), _MOST_KEPT, 0.0)
+    return made
+
+
+def _digest(folder: Path) -> str:
+    """Of all headers in a folder, and of what reads them."""
+    digest = hashlib.sha256()
+    for file in (Path(__file__), *sorted(folder.glob("*.h"))):
+        content = file.read_bytes()
+        digest.update(f"{file.name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()[:32]
 
 
 @cache
@@ -94,7 +144,7 @@ def declarations(maps: Path = Path("/proc/self/maps")) -> Declarations | None:
     for library in loaded:
         for place in _PLACES:
             try:
-                return Declarations(library.parent / place)
+                return kept_declarations(library.parent / place)
             except OSError:
                 continue
     return None
@@ -132,14 +182,14 @@ def _without_guard(conditions: tuple[_Condition, ...]) -> tuple[_Condition, ...]
     return tuple(one for one in conditions if one.branches[0] != _GUARD)
 
 
-def _lines(items: Iterable[_Item]) -> Iterator[str]:
-    """Items in order, each under its conditions."""
+def _lines(items: Iterable[tuple[tuple[_Condition, ...], str]]) -> Iterator[str]:
+    """The texts of items in order, each under its conditions."""
     opened: tuple[_Condition, ...] = ()
-    for item in items:
-        if item.conditions != opened:
-            yield from _turned(opened, item.conditions)
-            opened = item.conditions
-        yield item.text
+    for conditions, text in items:
+        if conditions != opened:
+            yield from _turned(opened, conditions)
+            opened = conditions
+        yield text
     yield from _turned(opened, ())
 
 

@@ -90,7 +90,7 @@ class Report:
             lines.append(f"... and {len(self.findings) - _MOST_LINES} kernels more")
         return "\n".join(lines)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """JSON data."""
         return asdict(self)
 

@@ -11,7 +11,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import field, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -100,7 +99,7 @@ class MutantReport:
                 found[fate.kind] = caught + (fate.outcome == "caught"), total + 1
         return found
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """The report as JSON."""
         return {
             "total": self.total,

@@ -239,7 +239,7 @@ class Formulas:
 
     # --- expressions ---
 
-    def expression(self, expr: Expr, operands: Mapping[str, Any], constants: Mapping[float, Any]) -> Any:
+    def expression(self, expr: Expr, operands: Mapping[str, object], constants: Mapping[float, Any]) -> Any:
         """An expression at one element."""
         match expr:
             case Const(value=value):

@@ -10,8 +10,14 @@ import pytest
 
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime.devices import Device, choose
+from smartmem_rules.runtime.programs import declarations as reading
 from smartmem_rules.runtime.programs.compiling import BuildError, Programs
-from smartmem_rules.runtime.programs.declarations import OWN_DECLARATIONS, Declarations, declarations
+from smartmem_rules.runtime.programs.declarations import (
+    OWN_DECLARATIONS,
+    Declarations,
+    declarations,
+    kept_declarations,
+)
 from smartmem_rules.runtime.programs.program_cache import ProgramCache
 
 KERNEL_HEADER = "#undef FP_ILOGB0\n#define FP_ILOGB0 INT_MIN\n"
@@ -59,11 +65,16 @@ __kernel void smr_kernel(__global float* y, __global uint* z) {
 
 
 @pytest.fixture
-def headers(tmp_path: Path) -> Declarations:
+def folder(tmp_path: Path) -> Path:
     names = ("_kernel.h", "_clang_opencl.h", "opencl-c.h", "opencl-c-base.h")
     for name, text in zip(names, (KERNEL_HEADER, OWN_HEADER, CLANGS_HEADER, TYPES), strict=True):
         (tmp_path / name).write_text(text)
-    return Declarations(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def headers(folder: Path) -> Declarations:
+    return Declarations(folder)
 
 
 def test_all_overloads_of_a_named_function_are_declared_under_their_conditions(headers: Declarations) -> None:
@@ -94,6 +105,33 @@ def test_functions_that_a_text_does_not_name_are_not_declared(headers: Declarati
     assert "g(float x, float y);" in headers.before("g(1, 2)")
     assert "g(" not in headers.before("ff(gg)")
     assert "f(" not in headers.before("ff(gg)").replace("if(", "").replace("elif", "")
+
+
+def test_headers_are_read_again_where_they_changed_and_where_what_was_kept_is_damaged(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("SMARTMEM_CACHE", str(cache))
+    read: list[str] = []
+    items = reading._items
+    monkeypatch.setattr(reading, "_items", lambda *given: read.append(given[1]) or items(*given))
+
+    def begins(times: int) -> str:
+        read.clear()
+        text = kept_declarations(folder).before("x = f(y);")
+        assert read.count("_clang_opencl.h") == times
+        return text
+
+    first = begins(1)
+    assert begins(0) == first == Declarations(folder).before("x = f(y);")
+    (kept,) = (cache / "declarations").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-100])
+    assert begins(1) == first
+    assert begins(0) == first
+    (folder / "opencl-c.h").write_text(CLANGS_HEADER.replace("float __ovld f(float x)", "float __ovld f(float xx)"))
+    assert begins(1) == first.replace("f(float x)", "f(float xx)")
+    monkeypatch.setenv("SMARTMEM_CACHE", "off")
+    begins(1)
 
 
 @pytest.fixture

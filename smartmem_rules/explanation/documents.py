@@ -1,21 +1,16 @@
-"""What the commands on models and plans print, where no record of the library has it in this form."""
+"""What explains a plan, as documents."""
 
 from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from smartmem_rules.explanation.device_bytes import DeviceBytes
-from smartmem_rules.runtime.reference import Check
-from smartmem_rules.schema.derive import may_have_fields_of, with_fields_of
+from smartmem_rules.documents import MissedRule, RulePlace, SourcePlace, with_fields_of
+from smartmem_rules.runtime.reference import ComparedOutputs
 from smartmem_rules.statistics import (
     Extraction,
     JointStatistics,
     LayoutStatistics,
-    NearMiss,
-    RuleCounts,
     SaturationStatistics,
-    SourceRange,
-    TensorLayout,
 )
 
 
@@ -41,15 +36,33 @@ class Layouts(TypedDict):
     joint: NotRequired[JointStatistics]
 
 
-@with_fields_of(Check)
-class ComparedOutputs(TypedDict):
-    """How far a plan's outputs are from the reference's; an error that is not finite is the text `inf` or `nan`."""
+@with_fields_of(Extraction)
+class Extracted(TypedDict):
+    """How good an extraction is; cost and bound are nanoseconds in the cost model."""
 
-    max_relative_error: float | str | None
-    max_error_to_spread: float | str | None
-    bound: float | str | None
-    error_to_bound: float | str | None
-    outputs: dict[str, float | str]
+    status: str
+    gap: float
+
+
+@with_fields_of(SaturationStatistics)
+class Saturated(TypedDict):
+    """How far a saturation came; `stopped` says which bound ended which phase early."""
+
+    stopped: str | None
+
+
+class DeviceMemory(TypedDict):
+    """Bytes of device memory.
+
+    Attributes:
+        weights: constants, as they are packed.
+        intermediates: at the greatest extents.
+        cache_per_token: what one more token takes in keys and values (past_key_values); None without such inputs.
+    """
+
+    weights: int
+    intermediates: int
+    cache_per_token: int | None
 
 
 class LayoutOperators(TypedDict):
@@ -76,20 +89,20 @@ class IntermediateBytes(TypedDict):
     status: NotRequired[Literal["optimal", "feasible"]]
 
 
-@with_fields_of(SourceRange)
-class RulePlace(TypedDict):
-    """Where a rule stands, the equation of the comment beside its name, and where the rule comes from."""
+class MaybePlaced(TypedDict, total=False):
+    """Where a rule stands, where that is known."""
 
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
     equation: str
     cites: str | None
 
 
-@with_fields_of(NearMiss)
-@may_have_fields_of(RulePlace)
-class Miss(TypedDict):
+class Miss(MissedRule, MaybePlaced):
     """A rule that matched at a node, the guard that turned it down, and where the rule stands."""
-
-    guard: NotRequired[SourceRange]
 
 
 class LeftNode(TypedDict):
@@ -102,7 +115,6 @@ class LeftNode(TypedDict):
     near_misses: list[Miss]
 
 
-@with_fields_of(RuleCounts)
 class RuleOfPlan(TypedDict):
     """What a rule did.
 
@@ -110,6 +122,11 @@ class RuleOfPlan(TypedDict):
         in_plan: on the way to how many nodes of the plan it lies.
     """
 
+    rule: str
+    tried: int
+    fired: int
+    milliseconds: float
+    enodes: int
     in_plan: int
 
 
@@ -150,12 +167,12 @@ class OptimizeReport(TypedDict):
     from_cache: bool
     bytes_moved: int
     bytes_moved_before: int
-    device_bytes: DeviceBytes
+    device_bytes: DeviceMemory
     intermediate_bytes: IntermediateBytes
     check: ComparedOutputs | None
-    extraction: Extraction | Skipped
+    extraction: Extracted | Skipped
     layouts: Layouts | SkippedLayouts
-    saturation: SaturationStatistics | None
+    saturation: Saturated | None
     certificate: NotRequired[str]
     dumped: NotRequired[list[str]]
     rules: NotRequired[list[RuleOfPlan]]
@@ -163,12 +180,27 @@ class OptimizeReport(TypedDict):
     failed_on: NotRequired[list[str]]
 
 
-@may_have_fields_of(TensorLayout)
-class WrittenTensor(TypedDict):
-    """A tensor that a kernel writes; what else its layout could have been where it was chosen."""
+class WrittenLayout(TypedDict):
+    """How a tensor lies in memory; what else that could have been where it was chosen."""
+
+    layout: str
+    copy: NotRequired[str | None]
+    reduced: NotRequired[tuple[str, ...]]
+    candidates: NotRequired[tuple[CandidateShown, ...]]
+    readers: NotRequired[tuple[str, ...]]
+
+
+class CandidateShown(TypedDict):
+    """A layout that a tensor could have; None where its kernels cannot write or read it so."""
+
+    layout: str
+    microseconds: float | None
+
+
+class WrittenTensor(WrittenLayout):
+    """A tensor that a kernel writes."""
 
     tensor: str
-    layout: str
 
 
 KernelOfNode = TypedDict(
@@ -214,11 +246,10 @@ class MissAtNode(NodeOperator):
 
     reason: str
     values: dict[str, str]
-    guard: NotRequired[SourceRange]
+    guard: NotRequired[SourcePlace]
 
 
-@may_have_fields_of(RulePlace)
-class RuleExplanation(TypedDict):
+class RuleExplanation(MaybePlaced):
     """Where a rule fired on a model and where it nearly did."""
 
     rule: str
@@ -230,7 +261,14 @@ class RuleExplanation(TypedDict):
     near_misses: list[MissAtNode]
 
 
-class Refused(TypedDict):
+class PlaceOfBlock(TypedDict, total=False):
+    """Where a block of a rule file stands, where that is known."""
+
+    file: str
+    line: int
+
+
+class Refused(PlaceOfBlock):
     """A fusion rule that keeps two kernels apart, by the figure that failed."""
 
     rule: str
@@ -239,8 +277,6 @@ class Refused(TypedDict):
     limit: float | None
     writer: list[str]
     reader: list[str]
-    file: NotRequired[str]
-    line: NotRequired[int]
 
 
 class PairExplanation(TypedDict):
@@ -251,6 +287,20 @@ class PairExplanation(TypedDict):
     together: bool
     answer: str
     refusals: list[Refused]
+
+
+class KernelProfile(TypedDict):
+    """Where the time of a plan goes: one kernel; `share` of all kernels, `roof_share` of what the device can."""
+
+    kernel: str
+    form: str
+    origin: list[str]
+    schedule: dict[str, object]
+    ms: float
+    share: float
+    gflops: float
+    gbytes_per_s: float
+    roof_share: float
 
 
 class LaunchShown(TypedDict):

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from smartmem_rules.schema.derive import may_have_fields_of, with_fields_of
-from smartmem_rules.schema.plans import (
+from smartmem_rules.documents import MissedRule
+from smartmem_rules.explanation.documents import (
     LaunchShown,
     LayoutShown,
     LeftNode,
+    MaybePlaced,
     OptimizeReport,
-    RulePlace,
     ScheduleShown,
     StageDifference,
 )
-from smartmem_rules.statistics import NearMiss, SourceRange
 
-
-@with_fields_of(NearMiss)
-class MissedRule(TypedDict):
-    """A rule that matched at a node, and the guard that turned it down."""
-
-    guard: NotRequired[SourceRange]
+Role = Literal["input", "output", "constant", "intermediate"]
+SlotMemory = Literal["buffer", "image"]
 
 
 class ModelNode(TypedDict):
@@ -93,7 +88,7 @@ class ReportedTensor(TypedDict):
     """
 
     type: str
-    role: Literal["input", "output", "constant", "intermediate"]
+    role: Role
     layout: str
     storage: str
     bytes: int
@@ -106,12 +101,20 @@ class ReportedTensor(TypedDict):
 class ReportedSlot(TypedDict):
     """A piece of device memory that intermediates share."""
 
-    memory: Literal["buffer", "image"]
+    memory: SlotMemory
     bytes: int
 
 
-@may_have_fields_of(RulePlace)
-class ReportedRule(TypedDict):
+class MaybeCounted(TypedDict, total=False):
+    """What a rule did, where that is known."""
+
+    tried: int
+    fired: int
+    milliseconds: float
+    enodes: int
+
+
+class ReportedRule(MaybePlaced, MaybeCounted):
     """A rule that took part.
 
     Attributes:
@@ -119,10 +122,6 @@ class ReportedRule(TypedDict):
         nodes: the ONNX nodes on whose way to the plan it lies.
     """
 
-    tried: NotRequired[int]
-    fired: NotRequired[int]
-    milliseconds: NotRequired[float]
-    enodes: NotRequired[int]
     verdict: str | None
     nodes: list[str]
 
