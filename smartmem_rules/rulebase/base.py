@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import contextlib
+import pickle
+from collections.abc import Collection, Iterable, Iterator, MutableMapping, Sequence
 from copy import copy
 from dataclasses import field, fields, replace
 from functools import lru_cache
@@ -29,6 +31,7 @@ from smartmem_rules.language.schema import typed
 from smartmem_rules.records import dataclass
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.identity import Identities
+from smartmem_rules.rulebase.packed import PackedOperators
 
 TAG = "tag:"
 """Begins the name that stands for all rules with a tag."""
@@ -38,7 +41,7 @@ TAG = "tag:"
 class RuleBase:
     """All items of all files, by kind; `operators` lists the overloads of a name in the order they are tried."""
 
-    operators: dict[str, list[s.Operator]] = field(default_factory=dict)
+    operators: MutableMapping[str, list[s.Operator]] = field(default_factory=dict)
     functions: dict[str, s.Function] = field(default_factory=dict)
     predicates: dict[str, s.Predicate] = field(default_factory=dict)
     constants: dict[str, s.Constant] = field(default_factory=dict)
@@ -88,7 +91,8 @@ class RuleBase:
     def copy(self) -> RuleBase:
         """One that can be changed by itself."""
         copied = RuleBase(**{part.name: copy(getattr(self, part.name)) for part in fields(self)})
-        copied.operators = {name: list(overloads) for name, overloads in self.operators.items()}
+        if not isinstance(self.operators, PackedOperators):  # whose copy can be changed by itself
+            copied.operators = {name: list(overloads) for name, overloads in self.operators.items()}
         return copied
 
 
@@ -116,7 +120,10 @@ def _built_in(versions: tuple[_Version, ...]) -> RuleBase:
     if isinstance(known, RuleBase):
         return known
     base = _checked(load_modules(shipped), [])
-    kept.write_pickle(key, base)
+    if kept.folder() is not None:
+        with contextlib.suppress(pickle.PicklingError, RecursionError):
+            base.operators = PackedOperators(base.operators)
+        kept.write_pickle(key, base)
     return base
 
 
