@@ -312,9 +312,10 @@ def _rules(paths: tuple[str, ...], disable: tuple[str, ...]) -> RuleBase:
 
 
 def _changed(path: str) -> tuple[int, ...]:
-    if not os.path.exists(path):
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):  # there is none
         return ()
-    found = os.stat(path)
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 

@@ -18,6 +18,8 @@ from smartmem_rules.language.expressions import conjuncts, nodes
 TIMEOUT_MS = 2000
 _SMALL = (1, 2, 0, 3, 4, 6, -1, 7, 12)
 _MOST_SEARCHED = 4
+_AT_LEAST_ONE = ("uses", "count")
+"""Of what is counted; a rank may be 0, and so is the extent of an empty tensor."""
 
 
 def has_solver() -> bool:
@@ -119,7 +121,7 @@ def _may_be(expr: s.Expression, value: float, fractions: frozenset[str]) -> bool
     if isinstance(expr, s.Name):
         return expr.id in fractions or value == int(value)
     if isinstance(expr, s.Call) and expr.function in ("rank", "extent", "uses", "count"):
-        return value == int(value) and value >= (0 if expr.function == "rank" else 1)
+        return value == int(value) and value >= (1 if expr.function in _AT_LEAST_ONE else 0)
     return True
 
 
@@ -280,7 +282,7 @@ class _Translation:
                 return self._named("number", repr(expr), z3.Real)
             case s.Call(function="rank" | "extent" | "uses" | "count" as function):
                 made = self._named("number", repr(expr), z3.Int)
-                self.facts.append(made >= (0 if function == "rank" else 1))
+                self.facts.append(made >= (1 if function in _AT_LEAST_ONE else 0))
                 return made
             case s.Name(id=name):
                 return self._named("number", repr(expr), z3.Real if name in self.fractions else z3.Int)

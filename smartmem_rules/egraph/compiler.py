@@ -29,6 +29,7 @@ from smartmem_rules.language.analyses import facts_of, term_of
 from smartmem_rules.language.blocks.strategy import Phase
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.records import dataclass
+from smartmem_rules.rulebase.packed import Index
 from smartmem_rules.rulebase.patterns import operators_of, operators_of_all, right_outputs, run_time_arguments
 from smartmem_rules.tensor.instantiate import Definitions
 
@@ -175,7 +176,7 @@ def compile_rules(
 
 
 def commutative_operators(base: Definitions) -> frozenset[str]:
-    return frozenset(name for name, overloads in base.operators.items() if any(o.commutative for o in overloads))
+    return Index.of(base.operators).commutative
 
 
 def _directions(rules: Sequence[ast.Rewrite]) -> Iterator[Direction]:

@@ -19,6 +19,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
+from smartmem_rules.rulebase.packed import Index, binding_of
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.classify import moves_only
 from smartmem_rules.tensor.expr import TensorType, tensors_read
@@ -86,17 +87,16 @@ class Matcher:
     opsets: Mapping[str, int]
     instances: Instances
     """Takes in what nodes are, so that rules need not compute it again."""
-    _overloads: dict[tuple[str, str], list[ast.Operator]] = field(init=False)
+    _names: dict[tuple[str, str], list[str]] = field(init=False)
+    """Of definitions, by the operator of ONNX that they stand for."""
+    _overloads: dict[tuple[str, str], list[ast.Operator]] = field(default_factory=dict)
     _cache: dict[tuple[object, ...], _Prepared | Unsupported] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._overloads = {}
-        for overloads in self.base.operators.values():
-            for operator in overloads:
-                if not operator.internal:
-                    binding = operator.onnx
-                    key = (binding.domain, binding.name) if binding else (DEFAULT_DOMAIN, operator.name)
-                    self._overloads.setdefault(key, []).append(operator)
+        self._names = {}
+        for (domain, name), names in Index.of(self.base.operators).bound.items():
+            known = self._names.setdefault((DEFAULT_DOMAIN if domain is None else domain, name), [])
+            known += [one for one in names if one not in known]
 
     def match(self, node: onnx.NodeProto, operands: Sequence[str | None], needed: int, scope: Scope) -> Match:
         """The first overload that accepts the node.
@@ -142,12 +142,20 @@ class Matcher:
         return None
 
     def _candidates(self, domain: str, name: str) -> list[ast.Operator]:
-        overloads = self._overloads.get((domain, name))
-        if overloads is None:
-            own = [n for d, n in self._overloads if d == domain]
+        names = self._names.get((domain, name))
+        if names is None:
+            own = [n for d, n in self._names if d == domain]
             near = did_you_mean(name, own) if domain != DEFAULT_DOMAIN else None
             near = instead_of(domain, name) or near
             raise Unsupported("the rule base defines no such operator" + (f"; {near}" if near else ""))
+        overloads = self._overloads.get((domain, name))
+        if overloads is None:
+            overloads = self._overloads[domain, name] = [
+                one
+                for definition in names
+                for one in self.base.operators[definition]
+                if not one.internal and _stands_for(one, domain, name)
+            ]
         opset = self.opsets.get(domain)
         if opset is None:
             raise Unsupported(f"the model does not say which version of {domain} it uses")
@@ -204,6 +212,11 @@ class Matcher:
         tried = {id(one) for one in refused}
         before = takewhile(lambda one: one is not operator, self.base.operators[operator.name])
         return all(id(one) in tried for one in before)
+
+
+def _stands_for(operator: ast.Operator, domain: str, name: str) -> bool:
+    own, called = binding_of(operator)
+    return (DEFAULT_DOMAIN if own is None else own, called) == (domain, name)
 
 
 def compile_time_names(operator: ast.Operator) -> list[str]:

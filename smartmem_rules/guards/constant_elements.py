@@ -73,14 +73,26 @@ def values_at_each_place(
     Args:
         dtype: the type of the numbers in the body.
     """
+    body = body_of(expr, scope, dtype)
+    return None if body is None else values_of(body, arrays)
+
+
+def body_of(expr: ast.Reduction, scope: Scope, dtype: str = "float32") -> Equation | None:
+    """The body of a loop as an equation over its places, for `values_of`; None where it has no meaning in a scope."""
     try:
         body, variables = Elements(FreshNames()).build(expr, scope, dtype), tuple[Var, ...]()
-        if isinstance(body, Reduce):
-            variables, body = body.variables, body.body
-        shape = tuple(var.extent for var in variables)
-        if not set(tensors_read(body)) <= set(arrays):
-            return None
-        equation = Equation(_RESULT, variables, body, TensorType(body.dtype, shape))
-        return evaluate_equations((equation,), dict(arrays))[_RESULT].reshape(-1)
-    except (DefinitionError, Unsupported, OutsideError, InterpretError):
+    except (DefinitionError, Unsupported, OutsideError):
+        return None
+    if isinstance(body, Reduce):
+        variables, body = body.variables, body.body
+    return Equation(_RESULT, variables, body, TensorType(body.dtype, tuple(var.extent for var in variables)))
+
+
+def values_of(body: Equation, arrays: Mapping[str, Array]) -> Array | None:
+    """What the body of a loop is at each of its places, row-major; None where it cannot be computed."""
+    if not set(tensors_read(body.body)) <= set(arrays):
+        return None
+    try:
+        return evaluate_equations((body,), dict(arrays))[_RESULT].reshape(-1)
+    except (DefinitionError, Unsupported, InterpretError):
         return None

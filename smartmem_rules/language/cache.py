@@ -79,8 +79,7 @@ def read_pickle(key: str) -> Any:
     if kept is None:
         return None
     try:
-        with no_collections():
-            return pickle.loads(kept)
+        return unpacked(kept)
     except Exception:  # a damaged or foreign file is like none
         return None
 
@@ -94,9 +93,24 @@ def write_pickle(key: str, value: Any) -> None:
         if place.is_dir() and len(list(place.glob("*.pickle"))) > _MOST_FILES:
             for old in place.glob("*.pickle"):
                 old.unlink(missing_ok=True)
-        content = io.BytesIO()
-        _Pickler(content).dump(value)
-        _write(place / f"{key}.pickle", content.getvalue())
+        _write(place / f"{key}.pickle", packed(value))
+
+
+def packed(value: Any) -> bytes:
+    """A value as bytes, which `unpacked` reads.
+
+    Raises:
+        PicklingError, RecursionError: that is impossible.
+    """
+    content = io.BytesIO()
+    _Pickler(content).dump(value)
+    return content.getvalue()
+
+
+def unpacked(content: bytes) -> Any:
+    """What `packed` made bytes of; foreign bytes raise any exception."""
+    with no_collections():
+        return pickle.loads(content)
 
 
 class _Pickler(pickle.Pickler):

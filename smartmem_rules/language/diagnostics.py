@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Literal
 
 from smartmem_rules.errors import SmartmemError
@@ -17,7 +17,10 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message; `label` stands under the caret, `secondary` points at the other party."""
+    """One message; `label` stands under the caret, `secondary` points at the other party.
+
+    Each says how to put right what it is about: a message without that leaves its reader to guess.
+    """
 
     code: Code
     severity: Severity
@@ -26,7 +29,7 @@ class Diagnostic:
     label: str = ""
     secondary: tuple[Span, str] | None = None
     note: str | None = None
-    fix: Fix | None = None
+    fix: Fix = field(kw_only=True)
 
 
 class LanguageError(SmartmemError):
@@ -41,7 +44,7 @@ class LanguageError(SmartmemError):
 def with_certain_edits(diagnostic: Diagnostic, lines: Mapping[str, Sequence[str]]) -> Diagnostic:
     """A message whose fix is advice where the text to be edited is another one, as in the body of a family."""
     fix = diagnostic.fix
-    if fix is None or all(stands(one, lines.get(one.span.file, ())) for one in fix.edits):
+    if all(stands(one, lines.get(one.span.file, ())) for one in fix.edits):
         return diagnostic
     return replace(diagnostic, fix=advice(fix.text))
 
@@ -55,8 +58,7 @@ def moved(diagnostic: Diagnostic, lines: int) -> Diagnostic:
     secondary, fix = diagnostic.secondary, diagnostic.fix
     if secondary is not None:
         secondary = (down(secondary[0]), secondary[1])
-    if fix is not None:
-        fix = replace(fix, edits=tuple(replace(one, span=down(one.span)) for one in fix.edits))
+    fix = replace(fix, edits=tuple(replace(one, span=down(one.span)) for one in fix.edits))
     return replace(diagnostic, span=down(diagnostic.span), secondary=secondary, fix=fix)
 
 
@@ -79,8 +81,7 @@ def _rendered(diagnostic: Diagnostic, sources: Mapping[str, Sequence[str]]) -> s
         lines += _excerpt(span, "", "-", sources)
     if diagnostic.note is not None:
         lines.append(f"  note: {diagnostic.note}")
-    if diagnostic.fix is not None:
-        lines.append(f"  fix: {diagnostic.fix}")
+    lines.append(f"  fix: {diagnostic.fix}")
     return "\n".join(lines)
 
 

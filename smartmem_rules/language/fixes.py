@@ -73,6 +73,12 @@ def spelling(word: str, candidates: Iterable[str], span: Span, form: str = "{}")
     return edit(f"did you mean `{near}`?", Edit(span, form.format(near), form.format(word)))
 
 
+def any_of(words: Iterable[str], most: int = 12) -> str:
+    """Some words in order, as a message lists them; of many only the first are shown."""
+    known = sorted(set(words))
+    return ", ".join([*known[:most], "..."] if len(known) > most else known)
+
+
 def inserted(text: str, span: Span, new: str) -> Fix:
     """What to do, by inserting text behind a place."""
     return replacement(text, behind(span), new)

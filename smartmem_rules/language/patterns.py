@@ -6,13 +6,14 @@ import operator
 from collections.abc import Callable, Iterator
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.fixes import Fix, advice
 
 OR = " | "
 """Between the operators of which a pattern takes any one, in the name that stands for them."""
 
 DEEPEST = 100
 """Levels of a tree, from its item down, that the parser accepts."""
-Problem = Callable[[s.Span, str], None]
+Problem = Callable[[s.Span, str, Fix], None]
 _ARITHMETIC: dict[str, Callable[..., int | float]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -50,8 +51,9 @@ def application_of(call: s.Call, problem: Problem | None = None, depth: int = 0)
         if not isinstance(argument, s.Splat):
             continue
         if place < len(arguments) - 1 or not isinstance(argument.operand, s.Name):
+            said = "`*` gives one name to all further operands and must be the last"
             if problem is not None:
-                problem(argument.span, "`*` gives one name to all further operands and must be the last")
+                problem(argument.span, said, advice("put it behind all other operands: `Concat(x, *xs)`"))
         else:
             variadic, places["variadic"] = argument.operand.id, argument.span
     operands = (argument for argument in arguments if not isinstance(argument, s.Splat))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.fixes import Fix, replacement
+from smartmem_rules.language.fixes import Fix, advice, replacement
 
 ROOTS = ","
 """The operator of a side of several patterns, as it is parsed; no author can write it."""
@@ -35,14 +35,14 @@ def roots_of(side: s.Pattern) -> tuple[s.Pattern, ...]:
 
 def what_is_wrong(
     lefts: Sequence[s.Pattern], rights: Sequence[s.Pattern], both_ways: s.Span | None
-) -> Iterator[tuple[s.Span, str, Fix | None]]:
+) -> Iterator[tuple[s.Span, str, Fix]]:
     """Why a rule cannot have these sides; `both_ways` is where its `<=>` stands."""
     if len(lefts) != len(rights):
         count = "one pattern" if len(lefts) == 1 else f"{len(lefts)} patterns"
         yield (
             joined(rights).span,
             f"the left side has {count}, the right side {len(rights)}: each pattern has a right side of its own",
-            None,
+            advice(f"write {len(lefts)} pattern{'s' * (len(lefts) > 1)} behind `=>`, between commas"),
         )
     elif len(lefts) > 1 and both_ways is not None:
         message = "a rule of several patterns holds from left to right only"

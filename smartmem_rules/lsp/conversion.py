@@ -42,9 +42,7 @@ def to_location(span: s.Span) -> lsp.Location:
 def to_diagnostic(one: Diagnostic) -> lsp.Diagnostic:
     """A message, with its explanation and its fix as data: `kind` is `edit` or `advice`."""
     severity = lsp.DiagnosticSeverity.Error if one.severity == "error" else lsp.DiagnosticSeverity.Warning
-    text = "\n".join(
-        part for part in (one.message, one.note and f"note: {one.note}", one.fix and f"fix: {one.fix}") if part
-    )
+    text = "\n".join(part for part in (one.message, one.note and f"note: {one.note}", f"fix: {one.fix}") if part)
     related = None
     if one.secondary is not None:
         span, label = one.secondary

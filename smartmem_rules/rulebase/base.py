@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import contextlib
+import pickle
+from collections.abc import Collection, Iterable, Iterator, MutableMapping, Sequence
 from copy import copy
 from dataclasses import field, fields, replace
 from functools import lru_cache
@@ -29,6 +31,7 @@ from smartmem_rules.language.schema import typed
 from smartmem_rules.records import dataclass
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.identity import Identities
+from smartmem_rules.rulebase.packed import PackedOperators
 
 TAG = "tag:"
 """Begins the name that stands for all rules with a tag."""
@@ -38,7 +41,7 @@ TAG = "tag:"
 class RuleBase:
     """All items of all files, by kind; `operators` lists the overloads of a name in the order they are tried."""
 
-    operators: dict[str, list[s.Operator]] = field(default_factory=dict)
+    operators: MutableMapping[str, list[s.Operator]] = field(default_factory=dict)
     functions: dict[str, s.Function] = field(default_factory=dict)
     predicates: dict[str, s.Predicate] = field(default_factory=dict)
     constants: dict[str, s.Constant] = field(default_factory=dict)
@@ -88,7 +91,8 @@ class RuleBase:
     def copy(self) -> RuleBase:
         """One that can be changed by itself."""
         copied = RuleBase(**{part.name: copy(getattr(self, part.name)) for part in fields(self)})
-        copied.operators = {name: list(overloads) for name, overloads in self.operators.items()}
+        if not isinstance(self.operators, PackedOperators):  # whose copy can be changed by itself
+            copied.operators = {name: list(overloads) for name, overloads in self.operators.items()}
         return copied
 
 
@@ -116,7 +120,10 @@ def _built_in(versions: tuple[_Version, ...]) -> RuleBase:
     if isinstance(known, RuleBase):
         return known
     base = _checked(load_modules(shipped), [])
-    kept.write_pickle(key, base)
+    if kept.folder() is not None:
+        with contextlib.suppress(pickle.PicklingError, RecursionError):
+            base.operators = PackedOperators(base.operators)
+        kept.write_pickle(key, base)
     return base
 
 
@@ -255,7 +262,7 @@ def _switch_off(base: RuleBase, names: Collection[str]) -> None:
             "error",
             f"there is no rule, schedule or fuse block `{name}` to switch off",
             s.NOWHERE,
-            fix=advice(near) if (near := did_you_mean(name, known)) is not None else None,
+            fix=advice(did_you_mean(name, known) or "`smartmem reference` lists the names"),
         )
         for name in names
         if name not in known
@@ -319,12 +326,16 @@ class _Loader:
         siblings = [sibling.name for sibling in target.parent.glob("*.smr")] if target.parent.is_dir() else []
         message = f"the imported file `{item.path}` does not exist"
         near = nearest(target.name, siblings)
-        fix = None
+        shipped = {path.relative_to(rules_path()).as_posix() for path in rules_path().rglob("*.smr")}
+        built_in = nearest(item.path, shipped)
         if (rules_path() / item.path).is_file():
             fix = replacement("leave it out: the built-in rules are always loaded", item.span, "")
         elif near is not None:
             corrected = (Path(item.path).parent / near).as_posix()
             fix = replacement(f"did you mean `{near}`?", item.place("path"), f'"{corrected}"')
+        elif built_in is not None:
+            text = f"leave it out: it is like the built-in `{built_in}`, and the built-in rules are always loaded"
+            fix = replacement(text, item.span, "")
         else:
             fix = advice(f"it is looked for beside this file: put it into `{target.parent.name or '.'}`")
         self.errors.append(Diagnostic(Code.IMPORT_NOT_FOUND, "error", message, item.span, fix=fix))

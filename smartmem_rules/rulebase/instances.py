@@ -42,13 +42,20 @@ class Instances:
             try:
                 found = instantiate(self.base, operator, operands, attributes, outputs)
             except Unsupported as reason:
-                found = reason
+                found = reason.with_traceback(None)
             except (DefinitionError, SymbolicExtentError) as reason:
                 found = Unsupported(str(reason))
             self._known[key] = found
         if isinstance(found, Unsupported):
-            raise found
+            raise found.with_traceback(None)  # each time it is raised would add to what is kept
         return found
+
+    def known(
+        self, operator: str, operands: Sequence[TensorType | None], attributes: Mapping[str, Value], outputs: int
+    ) -> Instance | None:
+        """What `get` gave before; None where it was not asked, or where no overload accepts the operands."""
+        found = self._known.get(_key(operator, operands, attributes, outputs))
+        return None if isinstance(found, Unsupported) else found
 
     def put(
         self, operands: Sequence[TensorType | None], attributes: Mapping[str, Value], outputs: int, instance: Instance

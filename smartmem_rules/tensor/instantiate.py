@@ -93,14 +93,24 @@ def instantiate(
     overloads = base.operators.get(name)
     if not overloads:
         raise Unsupported(f"the rule base defines no operator {name}")
-    reasons: list[str] = []
+    reasons: list[Unsupported] = []
     for operator in overloads:
         try:
             return Instantiation(base, operator, operands, attributes, outputs).run(types_only)
         except Unsupported as reason:
-            if str(reason) not in reasons:
-                reasons.append(str(reason))
-    raise Unsupported("; ".join(reasons))
+            reasons.append(reason.with_traceback(None))
+    raise RefusedByAll(reasons)
+
+
+class RefusedByAll(Unsupported):
+    """No overload accepts the operands. The reasons of each are joined when they are read, as most are never read."""
+
+    def __init__(self, reasons: Sequence[Unsupported]) -> None:
+        super().__init__()
+        self._reasons = reasons
+
+    def __str__(self) -> str:
+        return "; ".join(dict.fromkeys(map(str, self._reasons)))
 
 
 def instantiate_overload(
@@ -145,13 +155,13 @@ class Instantiation:
             if output.index is not None:
                 unknown = TensorName("", TensorType("float32", ()))
                 self.scope.tensors[output.name] = TensorList((unknown,) * self.wanted)
-        at_once, after_lets = _requirements(self.operator)
-        for requirement in at_once:
+        requirements = _requirements(self.operator)
+        for requirement in requirements[0]:
             self._require(requirement)
-        for let in self.operator.lets:
+        for let, now_known in zip(self.operator.lets, requirements[1:], strict=True):
             self.scope.values[let.name] = evaluate(let.value, self.scope)
-        for requirement in after_lets:
-            self._require(requirement)
+            for requirement in now_known:
+                self._require(requirement)
         outputs = self._output_types()
         sizes = self._counts(outputs)
         equations = () if types_only else self._equations(outputs)
@@ -325,20 +335,23 @@ class Instantiation:
         return Equation(equation.tensor, tuple(variables), body, type_)
 
 
-_Requirements = tuple[tuple[ast.Expression, ...], tuple[ast.Expression, ...]]
+_Requirements = tuple[tuple[ast.Expression, ...], ...]
 _REQUIREMENTS: dict[int, tuple[ast.Operator, _Requirements]] = {}
 
 
 def _requirements(operator: ast.Operator) -> _Requirements:
-    """What is required before the lets of a definition have values, and what needs them."""
+    """What is required before the lets of a definition have values, and behind each let what needs it and none later.
+
+    A let may have a value only where what is required before it holds: `N // k` where k is above 0.
+    """
     # kept by identity: to hash a definition takes longer than to walk what it requires
     known = _REQUIREMENTS.get(id(operator))
     if known is None or known[0] is not operator:
-        lets = {let.name for let in operator.lets}
-        after = tuple(bool(lets & names_in(one)) for one in operator.requires)
-        at_once = tuple(one for one, is_after in zip(operator.requires, after, strict=True) if not is_after)
-        waiting = tuple(one for one, is_after in zip(operator.requires, after, strict=True) if is_after)
-        known = _REQUIREMENTS[id(operator)] = operator, (at_once, waiting)
+        lets = {let.name: place for place, let in enumerate(operator.lets, 1)}
+        found: list[list[ast.Expression]] = [[] for _ in range(len(operator.lets) + 1)]
+        for one in operator.requires:
+            found[max((lets.get(name, 0) for name in names_in(one)), default=0)].append(one)
+        known = _REQUIREMENTS[id(operator)] = operator, tuple(map(tuple, found))
     return known[1]
 
 

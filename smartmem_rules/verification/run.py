@@ -15,7 +15,7 @@ from pathlib import Path
 
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
-from smartmem_rules.language.fixes import advice, did_you_mean
+from smartmem_rules.language.fixes import advice, any_of, did_you_mean
 from smartmem_rules.language.syntax import NOWHERE, Rewrite
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.rulebase.verdicts import record
@@ -118,8 +118,8 @@ def is_called(name: str, wanted: str) -> bool:
 
 def unknown_rule(name: str, rules: Sequence[Rule]) -> LanguageError:
     """The error where no rule has a name."""
-    near = did_you_mean(name, {rule.name for rule in rules})
-    fix = advice(near) if near is not None else None
+    known = {rule.name for rule in rules}
+    fix = advice(did_you_mean(name, known) or f"its rules are {any_of(known)}")
     return LanguageError(
         [Diagnostic(Code.UNKNOWN_RULE, "error", f"there is no rule `{name}` here", NOWHERE, fix=fix)], {}
     )

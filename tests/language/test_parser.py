@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 
@@ -11,7 +13,8 @@ from hypothesis import example, given, strategies as st
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import LanguageError
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
+from smartmem_rules.language.fixes import applied
 from smartmem_rules.language.parsing.parser import parse_file, parse_text
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.checking import check_files
@@ -204,3 +207,41 @@ def test_any_text_gives_a_module_or_a_language_error(text: str) -> None:
         assert module.text == text
         messages = ()
     assert all(one.message for one in messages)
+
+
+SLIPS = ("=", "->", ":", ";", ",", "(", ")", "[", "]", "{", "}", "else", "then", "in", "where", "$", "|", '"', "1", "x")
+
+
+def slipped(text: str, source: random.Random) -> str:
+    """A text in which one word or sign is left out, doubled, exchanged with the next one, or another one."""
+    words = list(re.finditer(r'"[^"\n]*"|\w+|[=<>!-]+|\S', re.sub(r"#[^\n]*", lambda found: " " * len(found[0]), text)))
+    place = source.randrange(len(words) - 1)
+    one, other = words[place], words[place + 1]
+    made = source.choice(("", f"{one[0]} {one[0]}", source.choice(SLIPS), f"{source.choice(SLIPS)} {one[0]}", None))
+    if made is None:
+        between = text[one.end() : other.start()]
+        return f"{text[: one.start()]}{other[0]}{between}{one[0]}{text[other.end() :]}"
+    return text[: one.start()] + made + text[one.end() :]
+
+
+def messages_about(text: str) -> Sequence[Diagnostic]:
+    try:
+        parse_text(text)
+    except LanguageError as error:
+        return error.diagnostics
+    return ()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_slip_anywhere_is_answered_by_how_to_mend_it(seed: int) -> None:
+    source = random.Random(seed)
+    texts = [path.read_text() for path in sorted((Path(__file__).parents[1] / "corpus" / "pass").glob("*.smr"))]
+    answered = 0
+    for _ in range(12):
+        text = slipped(source.choice([text for text in texts if len(text) > 40]), source)
+        found = messages_about(text)
+        answered += bool(found)
+        assert all(len(one.fix.text) > 5 for one in found)
+        for one in found:
+            assert not one.fix.edits or applied(text, one.fix.edits) != text
+    assert answered >= 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,9 +51,9 @@ class Reading:
     bound: int
     options: PlanOptions
 
-    @property
+    @cached_property
     def base(self) -> RuleBase:
-        """The rules."""
+        """The rules; looked up once, as they are asked for at each node."""
         return rules_of(self.options.get("rules", ()), self.options.get("disable", ()))
 
     def step(self, interface: Interface, step: Step) -> Graph:

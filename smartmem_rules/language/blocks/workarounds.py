@@ -49,7 +49,7 @@ _BOUND = re.compile(r"(>=|<=|<|>|==)\s*(\d+(?:\.\d+)*)")
 class ClauseError(SmartmemError):
     """A clause says something that has no meaning; `place` is the number of the value at fault, None for the whole."""
 
-    def __init__(self, message: str, place: int | None = None, fix: str | None = None) -> None:
+    def __init__(self, message: str, place: int | None, fix: str) -> None:
         super().__init__(message)
         self.place = place
         self.fix = fix
@@ -108,13 +108,14 @@ def workaround_of(clause: Sequence[int | float | str]) -> Workaround:
     values = [str(value) for value in clause]
     effect = values[0]
     if effect not in EFFECTS:
-        raise ClauseError(f"there is no workaround `{effect}`; there are {', '.join(EFFECTS)}", 0)
+        raise ClauseError(f"there is no workaround `{effect}`", 0, f"write one of {', '.join(EFFECTS)}")
     wants_value = effect not in WITHOUT_VALUE
     words = ["on", "because"] if len(values) == 5 + wants_value else ["on", "versions", "because"]
     start = 1 + wants_value
     if len(values) != start + 2 * len(words) or values[start::2] != words:
         form = f'`workaround {effect}{" TEXT" * wants_value} on "DRIVER" versions "BOUNDS" because "REASON"`'
-        raise ClauseError(f"this is no clause of the form {form.replace('TEXT', chr(34) + 'VALUE' + chr(34))}")
+        shown = form.replace("TEXT", '"VALUE"')
+        raise ClauseError(f"this is no clause of `workaround {effect}`", None, f"write {shown}")
     said = dict(zip(words, values[start + 1 :: 2], strict=True))
     found = Workaround(
         effect=effect,
@@ -137,11 +138,17 @@ def _check(clause: Workaround, start: int) -> None:
     try:
         re.compile(clause.driver)
     except re.error as error:
-        raise ClauseError(f"`{clause.driver}` is no regular expression: {error}", start + 1) from error
+        raise ClauseError(
+            f"`{clause.driver}` is no regular expression: {error}",
+            start + 1,
+            'a driver is named by a regular expression, such as "PoCL.*"',
+        ) from error
     if clause.versions and _BOUND.sub("", clause.versions).strip():
         raise ClauseError(f"`{clause.versions}` bounds no version", start + 3, 'write bounds as in ">=3.0 <4"')
     if not clause.reason.strip():
-        raise ClauseError("a workaround gives its reason", start + 1 + 2 * (1 + bool(clause.versions)))
+        raise ClauseError(
+            "a workaround gives its reason", start + 1 + 2 * (1 + bool(clause.versions)), 'write `because "REASON"`'
+        )
 
 
 def _holds(version: str, sign: str, bound: str) -> bool:

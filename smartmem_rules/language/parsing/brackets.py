@@ -20,6 +20,11 @@ class Open:
     line: str
 
 
+def without_texts(text: str) -> str:
+    """A text without what stands between quotation marks or in comments."""
+    return _PIECE.sub(lambda match: match[0] if len(match[0]) == 1 else '""' if match[0][0] == '"' else "", text)
+
+
 def open_brackets(text: str) -> list[Open]:
     """The brackets that are open where a text ends, from the outside."""
     found: list[Open] = []

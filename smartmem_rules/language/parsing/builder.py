@@ -86,7 +86,7 @@ class Builder(RuleBuilder):
                 self._problem(
                     self._span(list(member)),
                     f"this member gives {len(member)} of the family's {len(variables)} names a meaning",
-                    advice(f"write `({', '.join(map(str, variables))})`") if len(variables) > 1 else None,
+                    advice(f"write `({', '.join(map(str, variables))})`" if len(variables) > 1 else "write one word"),
                 )
         return s.Family(
             self._span(children),
@@ -207,7 +207,7 @@ class Builder(RuleBuilder):
         tensor = tokens_of(children, "NAME")[0]
         places = self._name(tensor)
         if member is not None:
-            places["member"] = nodes_of(children, list)[0][1].place("name")
+            places["member"] = self._span(nodes_of(children, list)[0][1:2])
         view, scan = has(children[:1], "view"), has(children[:1], "scan")
         if view:
             places["view"] = self._span(children[:1])
@@ -254,7 +254,9 @@ class Builder(RuleBuilder):
                 places.setdefault(f"cell:{row[0]}:{column}", self._span([cell]))
             if len(row) - 1 > len(columns):
                 extra = row[len(columns) + 1 :]
-                self._problem(self._span(extra), f"row `{row[0]}` has more cells than the {len(columns)} columns")
+                fix = advice("leave the cell out, or name its column in the first line")
+                said = f"row `{row[0]}` has more cells than the {len(columns)} columns"
+                self._problem(self._span(extra), said, fix)
         rows = tuple(str(row[0]) for row in body)
         for names, kind, lines in ((rows, "row", body), (columns, "column", [[cell] for cell in header])):
             for number, name in enumerate(names):

@@ -38,6 +38,11 @@ _IN_FAMILIES = _ITEMS - {"import", "ruleset"}
 _BLOCKS = frozenset(BLOCK_WORDS)
 
 
+def wants_expression(accepted: Collection[str]) -> bool:
+    """Whether an expression could stand at a place where these terminals can."""
+    return set(accepted) >= _EXPRESSION
+
+
 def in_words(accepted: Collection[str], terminals: Collection[TerminalDef]) -> str:
     """`a name, `(` or an expression` for the names of the terminals that the parser accepts."""
     symbols = {

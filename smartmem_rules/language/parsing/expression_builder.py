@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import Fix
+from smartmem_rules.language.fixes import Fix, advice
 from smartmem_rules.language.parsing.tokens import Token
 from smartmem_rules.language.patterns import OR, application_of, pattern_of
 
@@ -77,7 +77,7 @@ class ExpressionBuilder:
     def _span(self, children: Children) -> s.Span:
         return s.Span(self._file, *begin_of(children[0]), *end_of(children[-1]))
 
-    def _problem(self, span: s.Span, message: str, fix: Fix | None = None) -> None:
+    def _problem(self, span: s.Span, message: str, fix: Fix) -> None:
         self.problems.append(Diagnostic(Code.MALFORMED, "error", message, span, fix=fix))
 
     def conditional(self, children: Children) -> s.Conditional:
@@ -159,7 +159,8 @@ class ExpressionBuilder:
             return call
         bundles = tokens_of(attributes, "BUNDLE")
         for extra in bundles[1:]:
-            self._problem(self._span([extra]), "an operator has one `@` bundle of attributes at most")
+            fix = advice("leave one of them out: one name stands for all other attributes")
+            self._problem(self._span([extra]), "an operator has one `@` bundle of attributes at most", fix)
         made = application_of(call, self._problem)
         places = {**made.places} | ({"bundle": self._span(bundles[:1])} if bundles else {})
         pattern = replace(

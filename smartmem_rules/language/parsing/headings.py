@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+from smartmem_rules.language.expressions import Span
 from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, replacement
 from smartmem_rules.language.parsing.stops import Stop
 
 _GUARD_WORDS = ("require", "requires", "assert", "given", "provided", "when", "unless", "with", "guard", "guards")
 _IMPORT_WORDS = ("include", "require", "use", "using", "load", "from", "source")
 _OF_NO_SET = re.compile(r"(keep|derive|index|family|table)\s+\w+\s+in\s*$")
+_CLAUSES = ("where", "let", "explores", "relaxes", "tags", "cites")
+_UPPER_CASE_LET = re.compile(r"\blet\s+([A-Z]\w*)\s*=[^=]")
 _SIDES = "a rule has two sides: `rewrite NAME in RULESET`, then `LEFT => RIGHT`"
 
 
@@ -37,15 +40,36 @@ def _of_rules(stop: Stop) -> Fix | None:
     if found.startswith("-") and re.search(r"^rewrite\s+\w+$", text):
         return replacement("a name is one word: letters, digits and `_`", stop.here(1), "_")
     if found == "is":
-        return replacement("write `==`", stop.span, "==")
+        return _is(stop)
     if re.fullmatch(r"\w+", found) and re.search(r"[(,\s][A-Z]\w* +$", text) and "LPAR" in stop.accepted:
         return advice(f"operands stand in parentheses: `{text.split()[-1].split('(')[-1]}({found})`")
-    upper = re.search(r"\blet\s+([A-Z]\w*)\s*=[^=]", text)
-    if upper is not None and found in ("where", "let", "explores", "relaxes", "tags", "cites"):
+    upper = _UPPER_CASE_LET.search(text)
+    if upper is not None and found in _CLAUSES:
         name = upper[1]
         small = name[0].lower() + name[1:]
         return advice(f"the names of a rule's values begin with lower-case letters: `let {small} = ...`")
     return None
+
+
+def upper_case_let(stop: Stop) -> Span | None:
+    """The name of a value of a rule that reads like a constant's: parsing goes on, and stops at the next clause."""
+    match = _UPPER_CASE_LET.search(stop.text)
+    if match is None or stop.found not in _CLAUSES or re.match(r"rewrite\b", stop.before) is None:
+        return None
+    line = stop.text.count("\n", 0, match.start(1)) + 1
+    column = match.start(1) - stop.text.rfind("\n", 0, match.start(1))
+    return stop.span._replace(line=line, column=column, end_line=line, end_column=column + len(match[1]))
+
+
+def _is(stop: Stop) -> Fix:
+    """`a is not None`, or `is` in place of `==`."""
+    rest = stop.line[stop.span.column - 1 :]
+    none = re.match(r"is\s+(not\s+)?(None|none|null|nil)\b", rest)
+    owner = re.search(r"([A-Za-z_]\w*)\s*$", stop.line[: stop.span.column - 1])
+    if none is None or owner is None:
+        return replacement("write `==`", stop.span, "==")
+    said = f"present({owner[1]})" if none[1] else f"not present({owner[1]})"
+    return replacement(f"write `{said}`", stop.here(none.end())._replace(column=owner.start() + 1), said)
 
 
 def _of_sets(stop: Stop) -> Fix | None:
@@ -66,6 +90,14 @@ def _of_sets(stop: Stop) -> Fix | None:
             return edit("members stand between `|`", *commas)
     if found == "=" and re.match(r"analysis\b", text):
         return advice("an analysis reads `analysis FACT(e: float): bool merge or means CONDITION`")
+    heading = re.match(r"(function|predicate)\s+(\w+)\s*$", text)
+    if heading is not None and found == "=":
+        lambda_ = re.match(r"=\s*lambda\s+([\w\s,]*):\s*(.+?)\s*$", stop.line[stop.span.column - 1 :])
+        parameters, body = (lambda_[1].strip(), lambda_[2]) if lambda_ is not None else ("a", "...")
+        constant = "" if lambda_ is not None else "; a constant reads `let NAME = VALUE`"
+        return advice(f"its parameters follow the name: `{heading[1]} {heading[2]}({parameters}) = {body}`{constant}")
+    if found == ":" and re.match(r"(function|predicate)\s+\w+\s*\([^)]*\)\s*$", text):
+        return replacement("write `=` and the value, without `return`", stop.here(1), " =")
     if re.match(r"(function|predicate)\b", text) and found in (">", "=>", "->") and re.search(r"\)\s*[=-]?$", text):
         if text.endswith(("=", "-")):
             return replacement("write `=`", stop.span._replace(column=stop.span.column - 1), "=")

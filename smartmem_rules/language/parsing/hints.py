@@ -21,7 +21,6 @@ _INSTEAD = {
     "elif": ("write `else if`", "else if"),
     "//": ("a comment begins with `#`", "#"),
     "->": ("write `=>`", "=>"),
-    "def": ("write `function`", "function"),
     "func": ("write `function`", "function"),
     "const": ("write `let`", "let"),
     "^": ("write `**`", "**"),
@@ -51,7 +50,9 @@ _ADVICE = {
     "/*": "a comment begins with `#`",
     "rule": "write `rewrite NAME in RULESET`",
     **dict.fromkeys(("op", "class", "kernel", "struct"), "write `operator NAME(x: T[*S]) -> y: T[*S] { ... }`"),
-    **dict.fromkeys(("fn", "fun"), "write `function NAME(a) = ...`"),
+    **dict.fromkeys(
+        ("def", "fn", "fun"), "a function is one expression: `function NAME(a) = EXPRESSION`, without `:` and `return`"
+    ),
 }
 _ATTRIBUTE_AMONG_OPERANDS = re.compile(r"\brewrite\b.*[(,]\s*\w+\s*$", re.DOTALL)
 _NAMED_ON = re.compile(r"\w+\s+in\b")
@@ -157,9 +158,32 @@ def _sign(stop: Stop) -> Fix | None:
         return replacement("write `==` to compare", stop.span, "==")
     if re.fullmatch(r"\.\d+", found) and re.search(r"\d\.\d*$", text):
         return advice("a number has one decimal point")
+    if found == ";" and re.search(r"\w\([^()]*;[^()]*$", _without_inner(text)):
+        return replacement("one `;` stands before all attributes, commas between them: write `,`", stop.span, ",")
+    if found == "," and "COMMA" not in accepted and re.search(r"(?:^|[^\w\s]|\b(?:in|and|or|not))\s*\([^()]*$", text):
+        return _list_in_parentheses(stop)
     if found == ";" and "SEMICOLON" not in accepted:
         return replacement("nothing ends with `;` here", stop.span, "")
     return None
+
+
+def _without_inner(text: str) -> str:
+    """A text without what stands in parentheses that are closed."""
+    before = ""
+    while before != text:
+        before, text = text, re.sub(r"\([^()]*\)", "", text)
+    return text
+
+
+def _list_in_parentheses(stop: Stop) -> Fix:
+    """`(0, 2, 1)` as a list."""
+    said = "a list stands in square brackets: `[0, 2, 1]`"
+    begin = stop.line.rfind("(", 0, stop.span.column - 1)
+    end = stop.line.find(")", stop.span.column - 1)
+    if begin < 0 or end < 0 or "(" in stop.line[begin + 1 : end]:
+        return advice(said)
+    first, last = (stop.here(1)._replace(column=at + 1, end_column=at + 2) for at in (begin, end))
+    return edit(said, Edit(first, "["), Edit(last, "]"))
 
 
 def _in_signature(text: str) -> bool:
@@ -170,6 +194,8 @@ def _behind_operands(stop: Stop) -> Fix:
     """The comma before an attribute among the operands becomes `;`."""
     text = "attributes stand behind the operands and a `;`: `Softmax(x; axis = 1)`"
     comma = re.search(r",(\s*\w+\s*)$", stop.text)
+    if re.search(r"\(\s*\w+\s*$", stop.text):
+        return advice("operands stand by their place, without names: `Gemm(a, b)`; attributes follow behind `;`")
     if comma is None:
         return advice(text)
     line = stop.text.count("\n", 0, comma.start()) + 1

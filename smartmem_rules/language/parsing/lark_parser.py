@@ -19,7 +19,9 @@ from smartmem_rules.language.fixes import advice, spelling
 from smartmem_rules.language.parsing import lalr
 from smartmem_rules.language.parsing.builder import Builder
 from smartmem_rules.language.parsing.expectation import in_words
+from smartmem_rules.language.parsing.forms import form
 from smartmem_rules.language.parsing.grammar import builder_of_lark, grammar, resolving
+from smartmem_rules.language.parsing.headings import upper_case_let
 from smartmem_rules.language.parsing.hints import hint, rangeless
 from smartmem_rules.language.parsing.repairs import repaired
 from smartmem_rules.language.parsing.stops import Stop
@@ -103,10 +105,14 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     fix = hint(stop)
     if fix is None and _WORD.fullmatch(found.strip("`")):
         fix = spelling(found.strip("`"), filter(str.isalpha, signs), span)
-    fix = fix or repaired(text, stop)
+    fix = fix or repaired(text, stop) or form(stop)
     begin = rangeless(stop)
     if begin is not None:
         return Diagnostic(Code.SYNTAX, "error", "this reduction has no range", begin, fix=fix)
+    named = upper_case_let(stop)
+    if named is not None:
+        message = "the name of a rule's value begins with an upper-case letter"
+        return Diagnostic(Code.SYNTAX, "error", message, named, fix=fix)
     return Diagnostic(Code.SYNTAX, "error", f"{found} cannot stand here", span, note=note, fix=fix)
 
 

@@ -23,6 +23,8 @@ def _of_expressions(stop: Stop) -> Fix | None:
         return advice(_CONDITION)
     if found == "for" and re.search(r"\b(sum|max|min|prod|mean|any|all)\s*\([^()]*$", text):
         return advice("a reduction names its range first: `sum(k < K) x[k]`")
+    if found == "else" and re.search(r"\bif\b(?!.*\bthen\b)", text, re.DOTALL):
+        return advice(_CONDITION)
     if "ELSE" in stop.accepted and re.search(r"\bif\b.*\bthen\b(?!.*\belse\b)", text, re.DOTALL):
         return advice("an `if` has an `else`: `if CONDITION then VALUE else OTHER`")
     if found == "in" and _in_rule(text):

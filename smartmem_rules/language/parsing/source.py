@@ -63,8 +63,9 @@ def _other_encoding(content: bytes) -> str | None:
     return "UTF-32" if sorted(zeros)[1] * 6 > len(start) else "UTF-16"
 
 
-def _unreadable(file: str, reason: str, fix: str | None = None, place: Span | None = None) -> LanguageError:
+def _unreadable(
+    file: str, reason: str, fix: str = "give the path of a file that exists and may be read", place: Span | None = None
+) -> LanguageError:
     message = f"cannot read this file: {reason}"
-    said = advice(fix) if fix is not None else None
     span = place or Span(file, 1, 1, 1, 1)
-    return LanguageError([Diagnostic(Code.UNREADABLE, "error", message, span, fix=said)], {})
+    return LanguageError([Diagnostic(Code.UNREADABLE, "error", message, span, fix=advice(fix))], {})

@@ -41,6 +41,42 @@ _OTHER = {
     **dict.fromkeys(("dot", "matmul", "einsum"), "a product is a reduction: `sum(k < K) a[i, k] * b[k, j]`"),
     **dict.fromkeys(("softmax",), "name the operator in a rule, `Softmax(x)`, or write its equations"),
 }
+_OPERATORS = {
+    **dict.fromkeys(("Multiply", "Times", "Product"), "Mul"),
+    **dict.fromkeys(("Subtract", "Minus"), "Sub"),
+    **dict.fromkeys(("Divide", "TrueDiv"), "Div"),
+    **dict.fromkeys(("Plus", "AddV2"), "Add"),
+    **dict.fromkeys(("Negative", "Negate"), "Neg"),
+    **dict.fromkeys(("Maximum",), "Max"),
+    **dict.fromkeys(("Minimum",), "Min"),
+    **dict.fromkeys(("Linear", "Dense", "FullyConnected", "InnerProduct", "Addmm"), "Gemm"),
+    **dict.fromkeys(("Dot", "Mm", "Bmm", "BatchMatMul", "Matmul"), "MatMul"),
+    **dict.fromkeys(("Permute", "SwapAxes"), "Transpose"),
+    **dict.fromkeys(("View",), "Reshape"),
+    **dict.fromkeys(("Cat", "Concatenate", "Stack"), "Concat"),
+    **dict.fromkeys(("Inverse", "Inv"), "Reciprocal"),
+    **dict.fromkeys(("Logistic",), "Sigmoid"),
+    **dict.fromkeys(("SiLU", "Silu"), "Swish"),
+    **dict.fromkeys(("Select",), "Where"),
+    **dict.fromkeys(("BroadcastTo",), "Expand"),
+    **dict.fromkeys(("Absolute",), "Abs"),
+    **dict.fromkeys(("Power",), "Pow"),
+    **dict.fromkeys(("Ln",), "Log"),
+}
+"""Operators of frameworks and what they are in ONNX."""
+_KINDS = {
+    **dict.fromkeys(("half", "fp16", "f16"), "float16"),
+    **dict.fromkeys(("double", "fp64", "f64"), "float64"),
+    **dict.fromkeys(("single", "fp32", "f32"), "float32"),
+    **dict.fromkeys(("long", "i64"), "int64"),
+    **dict.fromkeys(("i32",), "int32"),
+    **dict.fromkeys(("integer",), "int"),
+    **dict.fromkeys(("boolean",), "bool"),
+    **dict.fromkeys(("str", "text", "char"), "string"),
+    **dict.fromkeys(("list", "tuple", "array", "vector"), "ints"),
+    **dict.fromkeys(("number", "real", "scalar"), "float"),
+}
+"""Dtypes and kinds of attributes of other languages."""
 _TYPES = {**dict.fromkeys(DTYPES), "double": "float64", "half": "float16", "long": "int64", "int": "int64"}
 
 
@@ -53,6 +89,18 @@ def of_another_language(call: s.Call, place: s.Span, known: Collection[str]) -> 
     if name in _TYPES:
         return advice(f"write `cast(x, {_TYPES[name] or name})`")
     return advice(_OTHER[name]) if name in _OTHER else None
+
+
+def operator_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix | None:
+    """The operator that other frameworks call by a name."""
+    same = _OPERATORS.get(name) or _OPERATORS.get(name[:1].upper() + name[1:])
+    return replacement(f"write `{same}`", place, same) if same is not None and same in known else None
+
+
+def kind_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix | None:
+    """The dtype or the kind of attribute that other languages call by a name."""
+    same = _KINDS.get(name.lower())
+    return replacement(f"write `{same}`", place, same) if same is not None and same in known else None
 
 
 def how_called(function: str) -> Fix | None:

@@ -45,9 +45,7 @@ def _version() -> str:
 
 
 def _result(one: Diagnostic, rule: int) -> dict[str, Any]:
-    text = "\n".join(
-        part for part in (one.message, one.note and f"note: {one.note}", one.fix and f"fix: {one.fix}") if part
-    )
+    text = "\n".join(part for part in (one.message, one.note and f"note: {one.note}", f"fix: {one.fix}") if part)
     result: dict[str, Any] = {
         "ruleId": str(one.code),
         "ruleIndex": rule,

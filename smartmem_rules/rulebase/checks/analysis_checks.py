@@ -10,7 +10,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import replacement, spelling
+from smartmem_rules.language.fixes import advice, replacement, spelling
 from smartmem_rules.rulebase.checks.scope import head
 
 _MERGES = {
@@ -42,11 +42,13 @@ def check_derived(rule: s.Rewrite, names: Names) -> Iterator[Diagnostic]:
     place, (term,) = rule.place("analysis"), rule.left.arguments
     if rule.derives not in names.analyses:
         message = f"there is no analysis `{rule.derives}`"
-        fix = spelling(rule.derives, names.analyses, place)
+        declared = f"declare it: `analysis {rule.derives}(e: float): bool merge or means e >= 0`"
+        fix = spelling(rule.derives, names.analyses, place) or advice(declared)
         yield Diagnostic(Code.BAD_ANALYSIS, "error", message, place, fix=fix)
     elif not isinstance(term, s.PatternOperator):
+        fix = advice(f"name the operator: `derive {rule.derives} Relu(x)`")
         message = "a rule derives facts of applications of operators; those of constants are known by their elements"
-        yield Diagnostic(Code.BARE_LEFT_SIDE, "error", message, term.span)
+        yield Diagnostic(Code.BARE_LEFT_SIDE, "error", message, term.span, fix=fix)
 
 
 def check_facts(
@@ -60,9 +62,9 @@ def check_facts(
     for node in nodes(item):
         if isinstance(node, s.Call) and node.function in names.analyses and id(node) not in whole:
             message = f"`{node.function}` is asked of one tensor of the left side, as a guard of its own of a rewrite"
-            note = f"write `where {node.function}(x), ...`, with commas between the guards"
+            fix = advice(f"write `where {node.function}(x), ...`, with commas between the guards")
             place = head(node.span, node.function)
-            yield Diagnostic(Code.FACT_IN_EXPRESSION, "error", message, place, note=note)
+            yield Diagnostic(Code.FACT_IN_EXPRESSION, "error", message, place, fix=fix)
 
 
 def _asks_of_one(guard: s.Expression, bound: set[str]) -> bool:

@@ -10,7 +10,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Edit, advice, edit, nearest, spelling
+from smartmem_rules.language.fixes import Edit, advice, any_of, edit, nearest, spelling
 from smartmem_rules.tensor.expr import ALL_DTYPES
 
 _LIKE_A_DTYPE = re.compile(r"u?int\d+|b?float\d+\w*")
@@ -25,8 +25,9 @@ def check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator]
         place = attribute.place("name")
         if attribute.name not in known:
             message = f"`{pattern.operator}` has no attribute `{attribute.name}`"
-            fix = spelling(attribute.name, known, place)
-            note = None if fix else f"its attributes are {', '.join(sorted(known))}" if known else "it has none"
+            near = spelling(attribute.name, known, place)
+            note = None if near else f"its attributes are {', '.join(sorted(known))}" if known else "it has none"
+            fix = near or advice("write one of these" if known else "leave it out")
             yield Diagnostic(Code.UNKNOWN_ATTRIBUTE, "error", message, place, note=note, fix=fix)
         elif attribute.name in first:
             message = f"the attribute `{attribute.name}` is given twice"
@@ -56,7 +57,7 @@ def _check_dtype(value: s.Expression) -> Iterator[Diagnostic]:
     """A text that is the name of no dtype, or the name of one without quotes."""
     match value:
         case s.Text(value=word) if word not in ALL_DTYPES:
-            fix = spelling(word, ALL_DTYPES, value.span, '"{}"')
+            fix = spelling(word, ALL_DTYPES, value.span, '"{}"') or advice(f"write one of {any_of(ALL_DTYPES, 30)}")
             yield Diagnostic(Code.UNKNOWN_DTYPE, "error", f'there is no dtype "{word}"', value.span, fix=fix)
         case s.Name(id=word) if word in ALL_DTYPES or _LIKE_A_DTYPE.fullmatch(word):
             message = f"a dtype is a text, which stands in quotes; `{word}` is a name, which any dtype may have"

@@ -11,7 +11,18 @@ from smartmem_rules.language.blocks.workarounds import ClauseError, workaround_o
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import family_name
-from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, nearest, replacement, spelling
+from smartmem_rules.language.fixes import (
+    Edit,
+    Fix,
+    advice,
+    any_of,
+    before,
+    edit,
+    inserted,
+    nearest,
+    replacement,
+    spelling,
+)
 from smartmem_rules.language.schema import ACTIONS, RESULTS, SUBJECTS, keys_of_block
 from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
 
@@ -26,26 +37,46 @@ def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
     first: dict[str, s.Entry] = {}
     for entry in block.entries:
         key = keys.get(entry.key)
+        swallowed = _swallowed(entry, keys)
+        if swallowed:
+            place = entry.place(f"value:{swallowed - 1}")
+            message = f"`;` is missing behind `{entry.values[swallowed - 1]}`"
+            fix = inserted("each key with its values ends with `;`", place, ";")
+            yield Diagnostic(Code.BAD_VALUE, "error", message, place, fix=fix)
+            first.update({str(value): entry for value in (entry.key, *entry.values) if value in keys})
+            continue
         if key is None:
-            fix = spelling(entry.key, keys, entry.place("key"))
-            note = None if fix else f"its keys are {', '.join(keys)}"
+            near = spelling(entry.key, keys, entry.place("key"))
+            note = None if near else f"its keys are {', '.join(keys)}"
+            fix = near or advice(f"leave it out, or write one of its keys: {any_of(keys, 6)}")
             message = f"{_called(block)} has no key `{entry.key}`"
             yield Diagnostic(Code.UNKNOWN_KEY, "error", message, entry.place("key"), note=note, fix=fix)
             continue
         if entry.key in first and not key.repeats:
             message = f"`{entry.key}` is given twice"
+            fix = replacement("leave one of them out", entry.span, "")
             earlier = (first[entry.key].place("key"), "the first is here")
-            yield Diagnostic(Code.REPEATED_KEY, "error", message, entry.place("key"), secondary=earlier)
+            yield Diagnostic(Code.REPEATED_KEY, "error", message, entry.place("key"), secondary=earlier, fix=fix)
         first.setdefault(entry.key, entry)
         yield from _check_values(entry, key, known)
     meant = {nearest(entry.key, keys) for entry in block.entries if entry.key not in keys}
     missing = [key for key in keys.values() if key.required and key.name not in first and key.name not in meant]
-    if missing:
+    misread = any(entry.key not in keys or _swallowed(entry, keys) for entry in block.entries)
+    if missing and not misread:  # what is misspelt or swallowed may be what lacks
         names = ", ".join(f"`{key.name}`" for key in missing)
         meanings = "; ".join(f"`{key.name}`: {key.meaning}" for key in missing)
         message = f"`{block.name}` lacks {names}"
         fix = advice(f"add {' '.join(f'`{key.name} {_example(key)};`' for key in missing)}")
         yield Diagnostic(Code.MISSING_KEY, "error", message, block.place("name"), note=meanings, fix=fix)
+
+
+def _swallowed(entry: s.Entry, keys: Collection[str]) -> int:
+    """The number of the value that is a key at the beginning of a line, so that a `;` is missing; 0 where none is."""
+    for number, value in enumerate(entry.values[1:], 1):
+        lines = [entry.place(f"value:{place}").line for place in (number - 1, number)]
+        if value in keys and lines[0] < lines[1]:
+            return number
+    return 0
 
 
 def _example(key: Key) -> str:
@@ -67,7 +98,8 @@ def _check_subject(block: s.Block) -> Iterator[Diagnostic]:
         example = advice(f"write `{block.kind} {block.name} for {subjects[0]}`")
         yield Diagnostic(Code.BAD_VALUE, "error", message, block.place("name"), fix=example)
     elif block.subject is not None and block.subject not in subjects:
-        fix = spelling(block.subject, subjects, block.place("subject"))
+        can_be = f"write one of {', '.join(subjects)}" if subjects else "leave `for` and the word behind it out"
+        fix = spelling(block.subject, subjects, block.place("subject")) or advice(can_be)
         message = f"a `{block.kind}` block is not for `{block.subject}`"
         note = f"it can be for {', '.join(subjects)}" if subjects else "it is for nothing: leave `for` out"
         yield Diagnostic(Code.BAD_VALUE, "error", message, block.place("subject"), note=note, fix=fix)
@@ -84,7 +116,9 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
             else f"{key.least} to {key.most}"
         )
         message = f"`{key.name}` takes {wanted} value{'' if wanted == '1' else 's'}, not {count}"
-        yield Diagnostic(Code.BAD_VALUE, "error", message, entry.span, note=f"it means: {key.meaning}")
+        shown = " ".join([_example(key)] * max(1, key.least))
+        fix = advice(f"write `{key.name} {shown};`")
+        yield Diagnostic(Code.BAD_VALUE, "error", message, entry.span, note=f"it means: {key.meaning}", fix=fix)
         return
     if key.kind == "phase":
         yield from _check_phase(entry, known)
@@ -101,13 +135,13 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
             said = advice(f"write `{key.name} {_example(key)};`")
             yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}", fix=said)
         elif key.choices and not wants_number and value not in key.choices:
-            fix = spelling(str(value), key.choices, place)
+            fix = spelling(str(value), key.choices, place) or advice(f"write `{key.name} {_example(key)};`")
             message = f"`{key.name}` is never `{value}`"
             yield Diagnostic(
                 Code.BAD_VALUE, "error", message, place, note=f"it is one of {', '.join(key.choices)}", fix=fix
             )
         elif key.refers and str(value) not in known[key.refers]:
-            fix = spelling(str(value), known[key.refers], place)
+            fix = spelling(str(value), known[key.refers], place) or _names_of(key.refers, known)
             message = f"there is no {_KINDS[key.refers]} `{value}`"
             yield Diagnostic(Code.UNKNOWN_REFERENCE, "error", message, place, fix=fix)
 
@@ -117,14 +151,14 @@ def _check_clause(entry: s.Entry) -> Iterator[Diagnostic]:
         workaround_of(entry.values)
     except ClauseError as error:
         place = entry.span if error.place is None else entry.place(f"value:{error.place}")
-        yield Diagnostic(Code.BAD_VALUE, "error", str(error), place, fix=advice(error.fix) if error.fix else None)
+        yield Diagnostic(Code.BAD_VALUE, "error", str(error), place, fix=advice(error.fix))
 
 
 def _check_phase(entry: s.Entry, known: Known) -> Iterator[Diagnostic]:
     unknown = [one for one in rulesets_of(entry.values) if one[1] not in known["ruleset"]]
     for number, name in unknown:
         place = entry.place(f"value:{number}")
-        fix = spelling(name, (*known["ruleset"], *LIMITS), place)
+        fix = spelling(name, (*known["ruleset"], *LIMITS), place) or _names_of("ruleset", known)
         yield Diagnostic(Code.UNKNOWN_REFERENCE, "error", f"there is no rule set `{name}`", place, fix=fix)
     if unknown:
         return
@@ -160,6 +194,12 @@ _KINDS = {
 }
 
 
+def _names_of(kind: str, known: Known) -> Fix:
+    """What may be named where nothing is like the word that is."""
+    declared = any_of(known[kind]) or "none is defined"
+    return advice(f"define it, import the file that does, or name one that there is: {declared}")
+
+
 # --- tables ------------------------------------------------------------------------------------------
 
 
@@ -171,19 +211,28 @@ def check_table(table: s.Table) -> Iterator[Diagnostic]:
         for name in dict.fromkeys(names):
             if name not in words:
                 message = f"no operator is `{name}`, so this {what} is never reached"
-                fix = spelling(name, words, table.place(f"{what}:{name}"))
-                note = None if fix else f"the {_AXES[axis]} are {', '.join(sorted(words))}"
+                near = spelling(name, words, table.place(f"{what}:{name}"))
+                note = None if near else f"the {_AXES[axis]} are {', '.join(sorted(words))}"
+                fix = near or advice(f"leave the {what} out, or name it by one of them")
                 yield Diagnostic(Code.UNKNOWN_LINE, "error", message, table.place(f"{what}:{name}"), note=note, fix=fix)
         missing = [word for word in sorted(words) if word not in names]
         if missing and len(missing) < len(words):
             message = f"table `{table.name}` has no {what} for {', '.join(f'`{word}`' for word in missing)}"
-            yield Diagnostic(Code.MISSING_LINE, "error", message, table.place("name"))
+            cells = len(table.columns if what == "row" else table.rows)
+            fix = advice(f"add the {what}: its name, and {cells} cells such as `{next(iter(ACTIONS[axis]))}`")
+            yield Diagnostic(Code.MISSING_LINE, "error", message, table.place("name"), fix=fix)
     for row in dict.fromkeys(table.rows):
         for column in dict.fromkeys(table.columns):
             if (row, column) not in table.cells:
                 message = f"table `{table.name}` has no cell for row `{row}` and column `{column}`"
                 secondary = (table.place(f"column:{column}"), "the column is here")
-                yield Diagnostic(Code.MISSING_CELL, "error", message, table.place(f"row:{row}"), secondary=secondary)
+                place = table.place(f"row:{row}")
+                fix = advice(
+                    f"add the cell, such as `{next(iter(ACTIONS[axis]))}`; `-` is none"
+                    if "-" in ACTIONS[axis]
+                    else f"add the cell: one of {', '.join(ACTIONS[axis])}"
+                )
+                yield Diagnostic(Code.MISSING_CELL, "error", message, place, secondary=secondary, fix=fix)
     yield from _check_cells(table, axis, words)
 
 
@@ -202,8 +251,9 @@ def _check_repeated_lines(table: s.Table) -> Iterator[Diagnostic]:
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
             message = f"table `{table.name}` has two {what}s `{name}`"
             place = table.places.get(f"second {what}:{name}", table.place("name"))
+            fix = advice("leave one of them out, or give it the name that it is meant for")
             secondary = (table.place(f"{what}:{name}"), "the first is here")
-            yield Diagnostic(Code.REPEATED_LINE, "error", message, place, secondary=secondary)
+            yield Diagnostic(Code.REPEATED_LINE, "error", message, place, secondary=secondary, fix=fix)
 
 
 def _check_cells(table: s.Table, axis: str, words: frozenset[str]) -> Iterator[Diagnostic]:
@@ -212,12 +262,14 @@ def _check_cells(table: s.Table, axis: str, words: frozenset[str]) -> Iterator[D
         place = table.place(f"cell:{row}:{column}")
         if cell[0] not in actions:
             note = f"the actions are {', '.join(actions)}"
-            fix = spelling(cell[0], actions, place, "/".join(("{}", *cell[1:])))
+            near = spelling(cell[0], actions, place, "/".join(("{}", *cell[1:])))
+            fix = near or advice("write one of the actions")
             message = f"there is no action `{cell[0]}`"
             yield Diagnostic(Code.UNKNOWN_ACTION, "error", message, place, note=note, fix=fix)
         elif len(cell) > 2 or (len(cell) == 2 and cell[1] not in results):
             message = f"`{'/'.join(cell[1:])}` is no result of two operators"
-            fix = spelling(cell[1], results, place, f"{cell[0]}/{{}}") if len(cell) == 2 else None
+            near = spelling(cell[1], results, place, f"{cell[0]}/{{}}") if len(cell) == 2 else None
+            fix = near or advice(f"write `{cell[0]}/RESULT` with one of these")
             note = f"behind `/` stands what they become together: {', '.join(sorted(results))}"
             yield Diagnostic(Code.UNKNOWN_ACTION, "error", message, place, note=note, fix=fix)
 
@@ -233,12 +285,13 @@ def check_rulesets(
     for one in rulesets:
         for name in one.after:
             if name not in known:
-                fix = spelling(name, known, one.place(f"after:{name}"))
+                fix = spelling(name, known, one.place(f"after:{name}")) or _names_of("ruleset", {"ruleset": known})
                 message = f"there is no rule set `{name}`"
                 yield Diagnostic(Code.UNKNOWN_RULESET, "error", message, one.place(f"after:{name}"), fix=fix)
         if one.name in _before(one.name, after):
             message = f"`{one.name}` runs after itself"
-            yield Diagnostic(Code.RULESET_CYCLE, "error", message, one.place("name"))
+            fix = advice("leave out one `after` of the circle")
+            yield Diagnostic(Code.RULESET_CYCLE, "error", message, one.place("name"), fix=fix)
     for runner in runners:
         yield from _check_order(runner, rulesets)
 
@@ -272,7 +325,8 @@ def _check_order(runner: s.Block, rulesets: Sequence[s.Ruleset]) -> Iterator[Dia
                 message = f"{runner.kind} `{runner.name}` runs `{one.name}` before `{earlier}`"
                 place = named[order.index(one.name)][1]
                 secondary = (one.place(f"after:{earlier}"), "it is said to run after it here")
-                yield Diagnostic(Code.RULESET_ORDER, "error", message, place, secondary=secondary)
+                fix = advice(f"name `{earlier}` before `{one.name}`")
+                yield Diagnostic(Code.RULESET_ORDER, "error", message, place, secondary=secondary, fix=fix)
 
 
 def check_ruleset_of(rule: s.Rewrite | s.Eliminate, known: Collection[str]) -> Iterator[Diagnostic]:

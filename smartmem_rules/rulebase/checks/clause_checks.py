@@ -36,9 +36,9 @@ def check_costs(operator: s.Operator, scope: Scope) -> Iterator[Diagnostic]:
         place = cost.place("name")
         if cost.quantity not in COST_QUANTITIES:
             fix = spelling(cost.quantity, COST_QUANTITIES, place)
-            note = None if fix else f"there are {', '.join(COST_QUANTITIES)}"
+            fix = fix or advice(f"write one of {', '.join(COST_QUANTITIES)}")
             message = f"extraction does not count `{cost.quantity}`"
-            yield Diagnostic(Code.BAD_COST, "error", message, place, note=note, fix=fix)
+            yield Diagnostic(Code.BAD_COST, "error", message, place, fix=fix)
         earlier = first.setdefault(cost.quantity, cost)
         if earlier is not cost:
             yield Diagnostic(

@@ -43,7 +43,7 @@ class DeepChecker:
         if "failure" in found:
             note = "found by trying operand types that its signature admits"
             message = f"`{operator.name}` cannot be computed: {found['failure']}"
-            place, fix = _place_of(found.get("at"), written), _converted(found["failure"])
+            place, fix = _place_of(found.get("at"), written), _mended(found["failure"])
             yield Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, place, note=note, fix=fix)
             return
         if "outside" in found:
@@ -51,7 +51,8 @@ class DeepChecker:
         if "cost" in found:
             place, reason, example = found["cost"]
             note = f"for example at {example}"
-            yield Diagnostic(Code.BAD_COST, "error", reason, written.costs[place].value.span, note=note)
+            fix = advice("write what is a number from 0 on for all operands, such as `prod(S)`")
+            yield Diagnostic(Code.BAD_COST, "error", reason, written.costs[place].value.span, note=note, fix=fix)
         for equation in written.equations:
             if equation.tensor in found.get("no_views", ()):
                 message = f"`{equation.tensor}` is no view: it computes with elements or reads several"
@@ -112,7 +113,7 @@ class DeepChecker:
         return known
 
 
-def _converted(failure: str) -> Fix | None:
+def _mended(failure: str) -> Fix:
     """How to mend a definition whose element types do not fit."""
     if failure.startswith("operands of"):
         return advice("convert one of them: `cast(x[i], float32)`; an index becomes a number by `float(i)`")
@@ -120,7 +121,9 @@ def _converted(failure: str) -> Fix | None:
         return advice("functions take elements: `exp(x[i, k])`")
     if "its definition" in failure:
         return advice("convert the right side, `cast(..., T)`, or declare the type that it has")
-    return None
+    if "used as an index" in failure:
+        return advice("an index is an integer tensor or a loop's variable: declare `indices: int64[*S]`")
+    return advice("change what the message names, or add a `require` that leaves such operands out")
 
 
 def _keep_finding(rule: s.Keep) -> dict[str, Any]:
@@ -132,7 +135,8 @@ def _keep_finding(rule: s.Keep) -> dict[str, Any]:
 def _never_fires(rule: s.Rewrite | s.Keep) -> Diagnostic:
     message = "no values satisfy these guards, so the rule never fires"
     note = "an SMT solver found the contradiction"
-    return Diagnostic(Code.VACUOUS_GUARD, "error", message, _where(rule), note=note)
+    fix = advice("leave out or turn round one of the guards: together they contradict each other")
+    return Diagnostic(Code.VACUOUS_GUARD, "error", message, _where(rule), note=note, fix=fix)
 
 
 def _operator_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any]:
@@ -247,8 +251,20 @@ def _sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
         "the sides have different types",
         written.right.span,
         note=note,
-        fix=advice("add a guard that excludes this") if sometimes else None,
+        fix=advice("add a guard that excludes this" if sometimes else _other_type(str(found["left"]), right)),
     )
+
+
+def _other_type(left: str, right: str) -> str:
+    """How a right side gets the type of the left one; types are written as `float32[2, 3]`."""
+    (dtype, _, shape), (other, _, other_shape) = left.partition("["), right.partition("[")
+    if dtype != other and shape == other_shape:
+        return f"the right side has to be {dtype}: put a `Cast` around it, or write an operator that gives {dtype}"
+    if dtype == other and other_shape:
+        return (
+            "give the right side the shape of the left one: by `keepdims`, `axes`, `Reshape`, `Transpose` or `Expand`"
+        )
+    return "give the right side the shape and dtype of the left: by `keepdims`, `Reshape`, `Transpose` or `Cast`"
 
 
 def _rewrite_finding(base: DeepChecker, rule: s.Rewrite) -> dict[str, Any]:

@@ -21,14 +21,16 @@ def check_operator_family(
         yield Diagnostic(Code.MALFORMED, "error", message, family.place("name"), fix=fix)
     if family.name in operators:
         message = f"`{family.name}` is an operator already"
+        fix = advice("give the family another name: patterns name operators and families alike")
         secondary = (operators[family.name][0].place("name"), "it is defined here")
-        yield Diagnostic(Code.DUPLICATE_NAME, "error", message, family.place("name"), secondary=secondary)
+        yield Diagnostic(Code.DUPLICATE_NAME, "error", message, family.place("name"), secondary=secondary, fix=fix)
     known = {*operators, *families} - {family.name}
     for place, member in enumerate(family.members):
         span = family.place(f"members:{member}")
         if member in family.members[:place]:
             message = f"`{member}` is a member twice"
-            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, span)
+            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, span, fix=advice("leave one of them out"))
         elif member not in known:
             message = f"there is no operator `{member}`"
-            yield Diagnostic(Code.UNKNOWN_OPERATOR, "error", message, span, fix=spelling(member, known, span))
+            fix = spelling(member, known, span) or advice("name operators that a file defines, or other families")
+            yield Diagnostic(Code.UNKNOWN_OPERATOR, "error", message, span, fix=fix)

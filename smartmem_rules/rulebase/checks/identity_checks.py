@@ -47,7 +47,9 @@ def check_override(
     secondary = (replaced.place("name"), "this definition is built in")
     if written.override:
         message = f"`{written.name}` takes the place of the built-in definition for all that both accept"
-        yield Diagnostic(Code.OVERRIDE, "warning", message, written.place("override"), secondary=secondary)
+        fix = advice("if that is not meant, leave `override` out and bind it to an operator of your own domain")
+        place = written.place("override")
+        yield Diagnostic(Code.OVERRIDE, "warning", message, place, secondary=secondary, fix=fix)
         return
     yield Diagnostic(
         Code.OVERRIDE,

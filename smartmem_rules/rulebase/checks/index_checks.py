@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import advice
 
 _LEFT = frozenset({"+", "*", "//", "%"})
 _RIGHT = _LEFT | {"-"}
@@ -42,7 +43,8 @@ def check_index_guards(rule: s.IndexRule) -> Iterator[Diagnostic]:
         first, last = rule.guards[0].span, rule.guards[-1].span
         span = first._replace(end_line=last.end_line, end_column=last.end_column)
         message = "no values satisfy these guards, so the rule never fires"
-        yield Diagnostic(Code.VACUOUS_GUARD, "error", message, span, note="an SMT solver found the contradiction")
+        note, fix = "an SMT solver found the contradiction", advice("leave out or turn round one of the guards")
+        yield Diagnostic(Code.VACUOUS_GUARD, "error", message, span, note=note, fix=fix)
 
 
 def divisors(expr: s.Expression) -> frozenset[str]:
@@ -103,4 +105,5 @@ def _bounded(expr: s.Expression, constants: frozenset[str]) -> Iterator[Diagnost
 
 def _problem(expr: s.Expression, message: str) -> Diagnostic:
     note = "names in divisors stand for constants, all others for indices with an interval"
-    return Diagnostic(Code.INDEX_RULE_FORM, "error", message, expr.span, note=note)
+    fix = advice("write it like `(c * i + r) // c => i where 0 <= r, r < c`")
+    return Diagnostic(Code.INDEX_RULE_FORM, "error", message, expr.span, note=note, fix=fix)

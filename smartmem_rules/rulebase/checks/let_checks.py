@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -29,8 +29,9 @@ def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
             fix = replacement(text, let.span, "")
             yield Diagnostic(Code.UNUSED_LET, "error", message, let.place("name"), fix=fix)
         if isinstance(let.value, s.Pattern) and not isinstance(rule, s.Rewrite):
+            fix = advice(f"give `{let.name}` the value of an expression, such as `rank(x)`, or leave it out")
             message = "only rewrites name terms; here `let` names values of guards"
-            yield Diagnostic(Code.MALFORMED, "error", message, let.value.span)
+            yield Diagnostic(Code.MALFORMED, "error", message, let.value.span, fix=fix)
     for node in nodes(rule):
         if isinstance(node, s.Binder) and node.name in first:
             yield _twice(node.name, node.place("name"), first[node.name])
@@ -38,16 +39,31 @@ def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
 
 def _twice(name: str, span: s.Span, earlier: s.RuleLet) -> Diagnostic:
     secondary = (earlier.place("name"), "the first is here")
-    return Diagnostic(Code.DUPLICATE_NAME, "error", f"`{name}` has a meaning already", span, secondary=secondary)
+    message, fix = f"`{name}` has a meaning already", advice("give one of them another name")
+    return Diagnostic(Code.DUPLICATE_NAME, "error", message, span, secondary=secondary, fix=fix)
 
 
-def check_computed_on_left(left: s.Pattern) -> Iterator[Diagnostic]:
+def check_computed_on_left(left: s.Pattern, operators: Mapping[str, Sequence[s.Operator]]) -> Iterator[Diagnostic]:
     """Computations where a left side wants a name, a number or an operator."""
+    readers = {id(a): p for p in subpatterns(left) if isinstance(p, s.PatternOperator) for a in p.arguments}
     for part in subpatterns(left):
         if isinstance(part, s.PatternComputed):
-            message = f"a left side cannot compute `{print_expression(part.value)}`"
-            fix = advice(_ON_LEFT)
-            yield Diagnostic(Code.COMPUTED_ON_LEFT, "error", message, part.span, fix=fix)
+            value = print_expression(part.value)
+            message = f"a left side cannot compute `{value}`"
+            reader = readers.get(id(part))
+            named = [] if reader is None else _lists_of(operators.get(reader.operator, ()))
+            said = _ON_LEFT
+            if reader is not None and named and isinstance(part.value, s.ListOf):
+                said = (
+                    f"a known list stands behind the operands by its name: `{reader.operator}(x; {named[0]} = {value})`"
+                )
+            yield Diagnostic(Code.COMPUTED_ON_LEFT, "error", message, part.span, fix=advice(said))
+
+
+def _lists_of(overloads: Sequence[s.Operator]) -> list[str]:
+    """The attributes and compile-time operands of an operator that are lists, the operands first."""
+    operands = [item.name for one in overloads for item in one.inputs if item.constant in ("ints", "floats", "tensor")]
+    return operands + [one.name for each in overloads for one in each.attributes if one.kind in ("ints", "floats")]
 
 
 def check_loops(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
@@ -75,5 +91,6 @@ def check_uses_of_terms(guard: s.Expression, left: s.Pattern) -> Iterator[Diagno
     for node in nodes(guard):
         match node:
             case s.Call(function="uses", arguments=(s.Term(pattern=pattern), *_)) if pattern not in matched:
+                fix = advice("ask it of a tensor or a term of the left side: `uses(x)`")
                 message = "nothing of the model uses a term that the left side does not have"
-                yield Diagnostic(Code.IMPURE, "error", message, head(node.span, "uses"))
+                yield Diagnostic(Code.IMPURE, "error", message, head(node.span, "uses"), fix=fix)

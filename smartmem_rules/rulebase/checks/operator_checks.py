@@ -11,6 +11,7 @@ from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, edit, spelling
+from smartmem_rules.language.printing.other_functions import kind_elsewhere
 from smartmem_rules.language.vocabulary import (
     ALL_FUNCTIONS,
     ATTRIBUTE_KINDS,
@@ -79,7 +80,10 @@ def check_recursion(functions: Functions, names: Names) -> Iterator[Diagnostic]:
         reported.update(cycle)
         path = " -> ".join(f"`{step}`" for step in (*cycle, name))
         what = "constants may not use" if isinstance(one, s.Constant) else "functions may not call"
-        yield Diagnostic(Code.RECURSIVE_FUNCTION, "error", f"{what} themselves: {path}", one.place("name"))
+        fix = advice(
+            "write the value out in one of them; lists are gone through by `[... for i < n]` and `sum(i < n) ...`"
+        )
+        yield Diagnostic(Code.RECURSIVE_FUNCTION, "error", f"{what} themselves: {path}", one.place("name"), fix=fix)
 
 
 def check_operator(operator: s.Operator, functions: Functions, names: Names) -> Iterator[Diagnostic]:
@@ -167,7 +171,8 @@ def _check_signature(operator: s.Operator) -> Iterator[Diagnostic]:
     for item in operator.inputs[:-1]:
         if item.variadic:
             message = f"the variadic input `{item.name}` must be the last"
-            yield Diagnostic(Code.VARIADIC_NOT_LAST, "error", message, item.span)
+            fix = advice(f"put `{item.name}...` behind all other inputs")
+            yield Diagnostic(Code.VARIADIC_NOT_LAST, "error", message, item.span, fix=fix)
 
 
 def _check_repeated_names(operator: s.Operator) -> Iterator[Diagnostic]:
@@ -194,7 +199,10 @@ def _check_declarations(operator: s.Operator) -> Iterator[Diagnostic]:
     for onnx in (operator.onnx, *operator.also):
         if onnx is not None and onnx.until is not None and onnx.until < onnx.since:
             message = f"no opset lies in {onnx.since}..{onnx.until}"
-            yield Diagnostic(Code.EMPTY_OPSET_RANGE, "error", message, onnx.span)
+            fix = advice(
+                f"the lower version stands first: `{onnx.until}..{onnx.since}`, or `{onnx.since}..` without end"
+            )
+            yield Diagnostic(Code.EMPTY_OPSET_RANGE, "error", message, onnx.span, fix=fix)
 
 
 def _check_equations(operator: s.Operator, scope: Scope) -> Iterator[Diagnostic]:
@@ -276,9 +284,10 @@ def _check_output_indices(equation: s.EquationSyntax, output: s.Output) -> Itera
 
 def _known(word: str, words: frozenset[str] | set[str], code: Code, what: str, span: s.Span) -> Iterator[Diagnostic]:
     if word not in words:
-        fix = spelling(word, words, span)
-        note = None if fix else f"there are {', '.join(sorted(words))}"
-        if fix is None and what == "dtype":
+        near = kind_elsewhere(word, span, words) or spelling(word, words, span)
+        note = None if near else f"there are {', '.join(sorted(words))}"
+        fix = near or advice("write one of these")
+        if near is None and what == "dtype":
             fix = advice("write `T`, any number, or one of these dtypes and classes")
         yield Diagnostic(code, "error", f"there is no {what} `{word}`", span, note=note, fix=fix)
 

@@ -38,7 +38,8 @@ def impurities(
             yield from _loop(expression, tensors, what)
             return
         case s.Call(function=function) if function in _OF_ELEMENTS:
-            yield _impure(f"{what} cannot compute elements with `{function}`", head(expression.span, function))
+            fix = "compare what is known before the model runs: `rank`, `shape`, `dtype`, `extent` or `value(c)`"
+            yield _impure(f"{what} cannot compute elements with `{function}`", head(expression.span, function), fix)
         case s.Call(function="fail"):
             yield _impure(f"{what} cannot fail", head(expression.span, "fail"), "say what must hold instead")
         case s.Call(function="uses") if what != GUARD:
@@ -77,8 +78,9 @@ def _loop(loop: s.Reduction, tensors: frozenset[str], what: str) -> Iterator[Dia
         fix = "use a function of lists, such as `sum_of`"
         yield _impure(f"this loop of {what} reads no constant", loop.span, fix)
     elif not read & tensors:
-        yield _impure("a loop looks at the elements of what the left side binds", loop.span)
+        fix = "read a constant that the left side names: `all(k < extent(c, 0)) c[k] >= 0`"
+        yield _impure("a loop looks at the elements of what the left side binds", loop.span, fix)
 
 
-def _impure(message: str, span: s.Span, fix: str | None = None) -> Diagnostic:
-    return Diagnostic(Code.IMPURE, "error", message, span, fix=advice(fix) if fix is not None else None)
+def _impure(message: str, span: s.Span, fix: str) -> Diagnostic:
+    return Diagnostic(Code.IMPURE, "error", message, span, fix=advice(fix))

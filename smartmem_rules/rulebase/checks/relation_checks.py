@@ -66,7 +66,13 @@ def _subsumed(general: s.Rewrite, specific: s.Rewrite, mutual: bool) -> Diagnost
         message = f"`{specific.name}` says the same as `{general.name}`"
         note = "operands of commutative operators may stand in the other order"
         return Diagnostic(
-            Code.DUPLICATE_REWRITE, "error", message, specific.place("name"), secondary=secondary, note=note
+            Code.DUPLICATE_REWRITE,
+            "error",
+            message,
+            specific.place("name"),
+            secondary=secondary,
+            note=note,
+            fix=advice("leave one of the two out"),
         )
     message = f"`{specific.name}` adds nothing to `{general.name}`, which is more general"
     text = "remove the narrower rule"
@@ -100,7 +106,9 @@ def check_overloads(overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
             if later.span.file == earlier.span.file and _takes_all(earlier, later):
                 message = f"this `{later.name}` is never reached"
                 secondary = (earlier.place("name"), "this one is tried first and accepts the same")
-                yield Diagnostic(Code.SHADOWED_OVERLOAD, "warning", message, later.place("name"), secondary=secondary)
+                place = later.place("name")
+                fix = advice("leave it out, or add a `require` to the earlier one")
+                yield Diagnostic(Code.SHADOWED_OVERLOAD, "warning", message, place, secondary=secondary, fix=fix)
                 break
 
 

@@ -10,8 +10,10 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement, spelling
-from smartmem_rules.language.patterns import OR
+from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement, spelling
+from smartmem_rules.language.patterns import OR, subpatterns
+from smartmem_rules.language.printing.other_functions import operator_elsewhere
+from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS
 from smartmem_rules.rulebase.checks.analysis_checks import check_derived, check_facts
@@ -77,11 +79,13 @@ def check_dtypes(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
     right = dtypes.of(rule.right) if dtypes.conflict is None else left
     if dtypes.conflict is not None:
         pattern, reason = dtypes.conflict
-        yield Diagnostic(Code.DTYPES_DIFFER, "error", f"no dtype fits here: {reason}", pattern.span)
+        fix = advice("put a `Cast` between, or an operator that takes what comes here")
+        yield Diagnostic(Code.DTYPES_DIFFER, "error", f"no dtype fits here: {reason}", pattern.span, fix=fix)
     elif not left & right:
         message = "the sides cannot have the same dtype"
         note = f"the left side is {' | '.join(sorted(left))}, the right side {' | '.join(sorted(right))}"
-        yield Diagnostic(Code.DTYPES_DIFFER, "error", message, rule.right.span, note=note)
+        fix = advice("give the right side the dtype of the left: by another operator, or `CastLike`")
+        yield Diagnostic(Code.DTYPES_DIFFER, "error", message, rule.right.span, note=note, fix=fix)
 
 
 def check_eliminate(
@@ -178,8 +182,8 @@ def check_pattern(
     if OR in pattern.operator or pattern.operator in families:
         # a left side has chosen its operators when it comes here
         message = f"the left side does not say which operator of `{pattern.operator}` this is"
-        note = "name the family: `family NAME = ...`, and write its name on both sides"
-        yield Diagnostic(Code.UNBOUND_VARIABLE, "error", message, pattern.place("name"), note=note)
+        fix = advice("name the family: `family NAME = ...`, and write its name on both sides")
+        yield Diagnostic(Code.UNBOUND_VARIABLE, "error", message, pattern.place("name"), fix=fix)
     elif overloads is None:
         yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
     else:
@@ -211,9 +215,8 @@ def _check_output(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -
         message = (
             f"`{pattern.operator}` has {most} output{'' if most == 1 else 's'}, so there is no `.{pattern.output}`"
         )
-        yield Diagnostic(
-            Code.UNKNOWN_OUTPUT, "error", message, pattern.place("name"), note="outputs are counted from 0"
-        )
+        fix = advice("outputs are counted from 0; the first needs no number")
+        yield Diagnostic(Code.UNKNOWN_OUTPUT, "error", message, pattern.place("name"), fix=fix)
 
 
 def _check_direction(
@@ -225,8 +228,8 @@ def _check_direction(
     names: Names,
 ) -> Iterator[Diagnostic]:
     if isinstance(left, s.PatternVariable | s.PatternNumber):
-        yield _bare(left.span)
-    computed = list(check_computed_on_left(left))
+        yield _bare(left.span, right if left in set(subpatterns(right)) else None)
+    computed = list(check_computed_on_left(left, operators))
     if computed:
         yield from computed
         return
@@ -342,16 +345,17 @@ def _check_roots(rule: s.Rewrite) -> Iterator[Diagnostic]:
     for place, pattern in enumerate(patterns):
         if not isinstance(pattern, s.PatternOperator):
             message = "one of the patterns is a single variable or number and would match everywhere"
-            yield Diagnostic(Code.BARE_LEFT_SIDE, "error", message, pattern.span)
+            fix = advice("begin each pattern with an operator: `MatMul(x, a), MatMul(x, b) => ...`")
+            yield Diagnostic(Code.BARE_LEFT_SIDE, "error", message, pattern.span, fix=fix)
         elif pattern in patterns[:place]:
             message = "two patterns of the left side are the same, so they match one tensor"
-            note = "leave one out, or give its operands other names"
-            yield Diagnostic(Code.SAME_PATTERN, "error", message, pattern.span, note=note)
+            fix = advice("leave one out, or give its operands other names")
+            yield Diagnostic(Code.SAME_PATTERN, "error", message, pattern.span, fix=fix)
     _, apart = joined_by(patterns)
     for pattern in apart:
         message = "this pattern shares no tensor with the others, so nothing says which of its matches belong to theirs"
-        note = "give a tensor of it the name of one of theirs, or make it a rule of its own"
-        yield Diagnostic(Code.NOT_JOINED, "error", message, pattern.span, note=note)
+        fix = advice("give a tensor of it the name of one of theirs, or make it a rule of its own")
+        yield Diagnostic(Code.NOT_JOINED, "error", message, pattern.span, fix=fix)
 
 
 def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
@@ -367,17 +371,23 @@ def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
 
 def _unbound(name: str, span: s.Span, bound: set[str]) -> Diagnostic:
     message = f"`{name}` is not bound by the left side"
-    known = advice(f"the left side binds {', '.join(sorted(bound))}") if bound else None
+    binds = any_of(bound) or "no tensor: name one there"
+    known = advice(f"the left side binds {binds}")
+    if name.startswith(("@", "*")):
+        known = advice(f"write `{name}` on the left, too; it binds {binds}")
     return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=spelling(name, bound, span) or known)
 
 
-def _bare(span: s.Span) -> Diagnostic:
+def _bare(span: s.Span, right: s.Pattern | None = None) -> Diagnostic:
     message = "the left side is a single variable or number and would match everywhere"
     fix = advice("begin with an operator: `Add(x, 0) => x`")
+    if isinstance(right, s.PatternOperator):
+        fix = advice(f"exchange the sides: `{print_pattern(right)}` becomes what stands on the left now")
     return Diagnostic(Code.BARE_LEFT_SIDE, "error", message, span, fix=fix)
 
 
 def _unknown_operator(name: str, span: s.Span, operators: Operators) -> Diagnostic:
-    return Diagnostic(
-        Code.UNKNOWN_OPERATOR, "error", f"there is no operator `{name}`", span, fix=spelling(name, operators, span)
-    )
+    fix = spelling(name, operators, span) or operator_elsewhere(name, span, operators)
+    if fix is None:
+        fix = advice(f"define it, `operator {name}(x: T[*S]) -> y: T[*S] {{ ... }}`, or import the file that does")
+    return Diagnostic(Code.UNKNOWN_OPERATOR, "error", f"there is no operator `{name}`", span, fix=fix)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import Fix, advice, replacement, spelling
+from smartmem_rules.language.fixes import Fix, advice, any_of, replacement, spelling
 from smartmem_rules.language.printing.other_functions import how_called, of_another_language
 from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
 from smartmem_rules.records import dataclass
 
 REDUCTIONS = frozenset({"sum", "prod", "mean", "any", "all"})
 """Words that reduce; before a plain list of arguments they are no functions."""
-_MOST_NAMES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,8 @@ class Scope:
         elif isinstance(expression, s.Term):
             if not self.has_terms:
                 message = "an operator is applied in rules only; here only functions are called"
-                yield Diagnostic(Code.MALFORMED, "error", message, expression.span)
+                fix = advice("write it with functions of elements, such as `max(x[*i], 0)`; rules apply operators")
+                yield Diagnostic(Code.MALFORMED, "error", message, expression.span, fix=fix)
         elif isinstance(expression, s.Reduction | s.Comprehension):
             yield from self._bound(expression.binders, (expression.condition, expression.body))
         else:
@@ -99,6 +99,10 @@ class Scope:
         for binder in binders:
             if binder.bound != s.Name(binder.span, "_"):
                 found += scope.problems(binder.bound)
+            if binder.kind == "unrolled" and isinstance(binder.bound, s.Name) and binder.bound.id in scope.ranks:
+                message = f"`{binder.bound.id}` is a tensor, and an index runs below an extent"
+                fix = advice(f"write `{binder.name} < EXTENT` with an extent of `{binder.bound.id}`: `sum(k < K) x[k]`")
+                found.append(Diagnostic(Code.NO_EXTENT, "error", message, binder.bound.span, fix=fix))
             scope = scope.with_names([binder.name])
             if binder.kind == "loops":
                 scope = replace(scope, lists=scope.lists | {binder.name})
@@ -115,7 +119,7 @@ class Scope:
         if name.id in self.names or name.id in DTYPE_WORDS or name.id in VALUE_WORDS:
             return
         message = f"`{name.id}` is not {self.place}"
-        fix = spelling(name.id, self.names, name.span) or _known_names(self.names, self.extents)
+        fix = spelling(name.id, self.names, name.span) or self._known_names()
         if name.id in _CLAUSES:
             fix = advice(
                 f"`{name.id}` follows the guards: remove the comma or the `and` before it, or write a guard there"
@@ -123,6 +127,16 @@ class Scope:
         if name.id in _VALUES:
             fix = replacement(f"write `{_VALUES[name.id]}`", name.span, _VALUES[name.id])
         yield Diagnostic(self.unknown, "error", message, name.span, fix=fix)
+
+    def _known_names(self) -> Fix:
+        """The names that have a meaning here; constants of files are left out."""
+        shown = (name for name in self.names if not name.startswith(("@", "*")))
+        own = [name for name in shown if name in self.extents or not name[:1].isupper()]
+        if own:
+            return advice(f"names that have a meaning here: {any_of(own)}")
+        return advice(
+            "nothing is bound here: write a number, a parameter, or a constant `let NAME = VALUE` of the file"
+        )
 
     def _call(self, call: s.Call) -> Iterator[Diagnostic]:
         user = self.user_functions.get(call.function)
@@ -133,6 +147,7 @@ class Scope:
             place = head(call.span, call.function)
             known = [*self.functions, *self.user_functions]
             fix = of_another_language(call, place, known) or spelling(call.function, known, place)
+            fix = fix or _undefined(call)
             if call.function in REDUCTIONS:
                 fix = advice(f"a reduction names its range: `{call.function}(k < K) x[k]`")
             yield Diagnostic(
@@ -177,11 +192,13 @@ _VALUES = {"None": "none", "null": "none", "nil": "none", "True": "true", "False
 _CLAUSES = frozenset({"explores", "defers", "relaxes", "tags", "cites", "unsound", "where"})
 
 
-def _known_names(names: Collection[str], extents: Collection[str]) -> Fix | None:
-    """The names that a place knows, where they are few; constants of files are left out."""
-    shown = (name for name in names if not name.startswith(("@", "*")))
-    own = sorted(name for name in shown if name in extents or not name[:1].isupper())
-    return advice(f"names that have a meaning here: {', '.join(own)}") if 0 < len(own) <= _MOST_NAMES else None
+def _undefined(call: s.Call) -> Fix:
+    """How a function that nothing is like gets a meaning."""
+    parameters = ", ".join(chr(ord("a") + place) for place in range(max(1, min(len(call.arguments), 8))))
+    return advice(
+        f"define it, `function {call.function}({parameters}) = ...`, or import the file that does; `smartmem reference`"
+        " lists all functions"
+    )
 
 
 def head(span: s.Span, word: str) -> s.Span:
@@ -208,5 +225,6 @@ def _argument_count(
         return
     message = f"`{call.function}` takes {arity}, not {count}"
     secondary = (user.place("name"), "it is defined here") if user is not None else None
-    fix = how_called(call.function) if user is None else advice(f"write `{user.name}({', '.join(user.parameters)})`")
+    shown = f"write `{user.name}({', '.join(user.parameters)})`" if user is not None else f"give it {arity}"
+    fix = (how_called(call.function) if user is None else None) or advice(shown)
     yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, secondary=secondary, fix=fix)

@@ -8,7 +8,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import conjuncts, nodes
-from smartmem_rules.language.fixes import Fix, advice, replacement, spelling
+from smartmem_rules.language.fixes import Fix, advice, any_of, replacement, spelling
 from smartmem_rules.language.vocabulary import DTYPE_CLASSES
 from smartmem_rules.tensor.expr import ALL_DTYPES
 from smartmem_rules.tensor.instantiate import Definitions
@@ -31,6 +31,7 @@ def check_same_sides(rule: s.Rewrite, commutative: Collection[str]) -> Iterator[
             "both sides are the same, so the rule does nothing",
             rule.right.span,
             secondary=(rule.left.span, "the left side is here"),
+            fix=advice("leave the rule out, or write what the left side becomes"),
         )
 
 
@@ -56,7 +57,8 @@ def check_division(item: s.Item) -> Iterator[Diagnostic]:
         match node:
             case s.Binary(operator="//" | "%" as word, right=s.Number(value=0) as zero):
                 what = "a division" if word == "//" else "a modulus"
-                yield Diagnostic(Code.DIVISION_BY_ZERO, "error", f"{what} by 0 has no value", zero.span)
+                fix = advice("divide by another number, or by an extent that is above 0")
+                yield Diagnostic(Code.DIVISION_BY_ZERO, "error", f"{what} by 0 has no value", zero.span, fix=fix)
             case s.Binary(operator="/", left=s.Number(value=number), right=s.Number(value=0) as zero):
                 message = "a number divided by 0 has no value"
                 value = "inf" if number else "nan"
@@ -81,12 +83,12 @@ def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagno
             for word in words:
                 if word.value not in ALL_DTYPES:
                     message = f'there is no dtype "{word.value}"'
-                    fix = spelling(word.value, ALL_DTYPES, word.span, '"{}"')
+                    near = spelling(word.value, ALL_DTYPES, word.span, '"{}"')
+                    fix = near or advice(f"write one of {any_of(ALL_DTYPES, 30)}")
                     if word.value in DTYPE_CLASSES:
                         message = f'"{word.value}" is a class of dtypes, and never the dtype of a tensor'
                         fix = _of_a_class(word.value)
-                    note = None if fix else f"there are {', '.join(sorted(ALL_DTYPES))}"
-                    yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, note=note, fix=fix)
+                    yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
 
 
 def check_bare_dtypes(item: s.Item) -> Iterator[Diagnostic]:
@@ -135,8 +137,10 @@ def check_dtype_guards(rule: s.Rewrite, operators: Operators) -> Iterator[Diagno
                     allowed = dtypes.variables.get(name)
                     if allowed is not None and word not in allowed:
                         message = f"`{name}` is never {word}: the operators around it do not take it"
-                        note = f"they take {', '.join(sorted(allowed))}"
-                        yield Diagnostic(Code.VACUOUS_GUARD, "error", message, text.span, note=note)
+                        fix = advice(
+                            f"they take {', '.join(sorted(allowed))}: write one of these, or leave the guard out"
+                        )
+                        yield Diagnostic(Code.VACUOUS_GUARD, "error", message, text.span, fix=fix)
                 case _:
                     pass
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from smartmem_rules.egraph.matching import queries
-from smartmem_rules.egraph.model import Meta
 from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, run_time_arguments
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
-from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
+from smartmem_rules.tensor.definitions.values import Scope, truth
 from smartmem_rules.verification.instances.attributes import AttributeDraws
 from smartmem_rules.verification.instances.case import EMPTY, Case, Choices, NoInstance
 from smartmem_rules.verification.instances.constants import choose_constants, choose_elements
 from smartmem_rules.verification.instances.draws import Extents
-from smartmem_rules.verification.instances.guard_scope import Seen, complete_scope
+from smartmem_rules.verification.instances.guard_scope import Seen, complete_scope, partial_scope
 from smartmem_rules.verification.instances.leaf_draws import LeafDraws
 from smartmem_rules.verification.instances.requirements import Drawn
 from smartmem_rules.verification.instances.roles import operator_roles
@@ -87,7 +84,7 @@ class Assembly:
         )
         left = self._term(self.search.left, "0", dtype)
         assert left is not None
-        if left.type.elements == 0 or is_empty(left) != self.empties:
+        if not self.search.results_may_be_empty and (left.type.elements == 0 or is_empty(left) != self.empties):
             raise NoInstance("empty")
         if any(t.type.elements > self.search.most_elements for t in subterms(left)):
             raise NoInstance("too large")
@@ -186,7 +183,8 @@ class Assembly:
         signature = self._signature(pattern, path, count)
         outputs = self._outputs(pattern, path, signature.overload)
         before = set(self.choices)
-        reason, again = "", False
+        reason: Exception | None = None
+        again = False
         for attempt in range(EMPTY_TRIES if self.empties else LOCAL_TRIES):
             again = again or attempt > LOCAL_TRIES // 2
             if attempt:
@@ -194,7 +192,7 @@ class Assembly:
             try:
                 return self._try(pattern, path, dtype, signature, dict(operands), outputs, wanted)
             except (Unsupported, DefinitionError) as refusal:
-                reason = str(refusal)
+                reason = refusal
                 # where all was chosen before, the same would be refused again
                 again = again or not self.choices.keys() - before
         raise NoInstance(reason)
@@ -259,6 +257,9 @@ class Assembly:
         )
         draws.all(operands)
         fresh = draws.fresh
+        if wanted is not None:
+            # asked before the operator is made, which takes most of the time of an attempt
+            wanted.check_dtype(signature.result_dtype(operands, pattern.output or 0))
         before = self.leaves.keys() | self.values.keys()
         self._check_guards(before, fresh, self.values)
         ordered = [operands.get(place) for place in range(len(formals))]
@@ -270,13 +271,13 @@ class Assembly:
         drawn = Drawn(signature, ordered, fresh, self.choices, self.scope, self.random)
         drawn.make_divisible({**known, **given})
         drawn.make_equal({**known, **given})
-        if self.search.aims:
+        if self.search.aims and not self._is_met(pattern, overload, ordered, given, outputs):
             is_open = pattern.bundle is None or pattern.bundle not in self.rests
             drawn.meet_requirements(pattern if is_open else None, path, given, self.search.most_elements)
         term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
         if wanted is not None:
             wanted.check(term.type)
-        if least_extent(term) < (0 if self.empties else 1):
+        if least_extent(term) < (0 if self.empties or self.search.results_may_be_empty else 1):
             raise Unsupported("a tensor has no elements")
         if self.search.strict and not reads_inside(term):
             raise Unsupported("an operand is smaller than what is read of it")
@@ -294,6 +295,19 @@ class Assembly:
         if pattern.variadic is not None:
             self.members.setdefault(pattern.variadic, tuple(draws.members))
         return term
+
+    def _is_met(
+        self,
+        pattern: ast.PatternOperator,
+        overload: ast.Operator,
+        operands: list[Term | None],
+        given: Mapping[str, Value],
+        outputs: int,
+    ) -> bool:
+        """Whether the requirements of an overload surely hold, as it was made of the same operands before."""
+        types = [None if o is None else o.type for o in operands]
+        known = self.search.instances.known(pattern.operator, types, given, outputs)
+        return known is not None and known.operator is overload
 
     def _attributes(
         self,
@@ -355,12 +369,8 @@ class Assembly:
     def _partial_scope(
         self, fresh: Mapping[str, Leaf], values: dict[str, Value], uniform: Mapping[str, float] | None = None
     ) -> Scope:
-        tensors = {leaf.name: TensorName(leaf.name, leaf.type) for leaf in (*self.leaves.values(), *fresh.values())}
-        numbers = dict(enumerate((uniform or {}).values()))
-        places = {name: place for place, name in enumerate(uniform or {})}
-        metas = {name: Meta(t.type, places.get(name)) for name, t in tensors.items()}
-        host: Any = SimpleNamespace(constants=SimpleNamespace(uniform=numbers.get))
-        return Scope(values, dict(tensors), self.scope.functions, queries(host, metas))
+        leaves = (*self.leaves.values(), *fresh.values())
+        return partial_scope(leaves, values, self.scope.functions, uniform or {})
 
     def _complete_scope(self, constants: frozenset[str], uniform: Mapping[str, float], dtype: str) -> None:
         def term(pattern: ast.Pattern) -> Term:

@@ -10,7 +10,7 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.verification.instances.case import representable
-from smartmem_rules.verification.instances.draws import Draws, Extents, hinted
+from smartmem_rules.verification.instances.draws import Draws, Extents
 from smartmem_rules.verification.instances.roles import Hints, Role
 from smartmem_rules.verification.semantics.terms import Term
 
@@ -88,7 +88,7 @@ class AttributeDraws:
 
     def _present(self, names: Sequence[str], path: str) -> tuple[str, ...]:
         """Which of the attributes that a pattern does not mention are there; most of them where a word is looked at."""
-        if self.draws.word is not None and self.draws.random.random() < 0.7:
+        if path == self.draws.jointly or (self.draws.word is not None and self.draws.random.random() < 0.7):
             return tuple(names)
         aimed = self.draws.aimed
         return tuple(
@@ -100,6 +100,8 @@ class AttributeDraws:
         """Attributes that the pattern does not mention: it matches whatever they are."""
         aimed = self.draws.aimed
         alike = 0.75 if aimed is None else 0.0 if aimed[0] == path else 0.3
+        if self.draws.jointly is not None:
+            alike = 0.0 if path == self.draws.jointly else 0.3
         if self.earlier and self.draws.random.random() < alike:
             again = {n: self.earlier[-1].get(n) for n in names}
             return again if self.draws.random.random() < 0.7 else self._turned(again)
@@ -190,3 +192,14 @@ def _in_type(value: Value, formal: Formal, operands: Sequence[Term | None]) -> V
     if representable(value, data.type.dtype):
         return value
     return float(int(abs(value)))
+
+
+def hinted(values: Mapping[str, Sequence[int | float | str]], name: str, kind: str | None) -> list[Value]:
+    """The values that guards name for an attribute, in the attribute's kind."""
+    found: list[Value] = []
+    for value in values.get(name, ()):
+        if kind in ("ints", "floats") and not isinstance(value, str):
+            found.append((value,))
+        elif (kind == "string") == isinstance(value, str):
+            found.append(float(value) if kind == "float" and not isinstance(value, str) else value)
+    return found

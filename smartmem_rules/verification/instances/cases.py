@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,14 +10,12 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.instantiate import names_in
+from smartmem_rules.verification.instances.aimed import open_attribute_cases
 from smartmem_rules.verification.instances.assembly import Assembly
 from smartmem_rules.verification.instances.case import DTYPES, OTHER_DTYPES, Case, Choices, NoInstance
 from smartmem_rules.verification.instances.corners import (
     counted_otherwise,
     has_word,
-    is_telling,
-    made_longer,
-    open_attributes,
     overloads_together,
     sums_narrow,
     with_one_axis_more,
@@ -37,13 +34,6 @@ _NAMED_WEIGHT = 60
 """Of an element type that a guard names."""
 _PROBES = 4
 _CORNERS = 4
-_AIMED = 6
-_AIMED_TRIES = 8
-_MISSED = 2
-"""Instances of an attribute that a pattern leaves open, how often each of them is begun, and how many may fail."""
-_BESIDE = 30
-_LONGER = 3
-"""Instances with longer axes that are tried beside each of them, and how many of these are used."""
 _LONG = 8
 """Instances whose sums of 8-bit integers have more terms than a byte counts."""
 _WORDS = 80
@@ -53,6 +43,8 @@ _EMPTY_OF_TYPE = 4
 _EMPTY_OF_ONE = 2
 """Instances with a tensor of no elements: in all, of one element type of the operands, and made of one other."""
 _EMPTY_AT_ONCE = 8
+_EMPTY_ALONE = 80
+"""Instances of which empty ones are made where guards hold of no others."""
 _EMPTY_ATTEMPTS = 40
 """How many are tried to be made of one instance, and in all; as many more for each that is found."""
 SIBLINGS = 0.3
@@ -132,6 +124,8 @@ class Search:
         """Whether instances in which an operator reads outside of an operand count as none."""
         self.empties = False
         """Whether instances with a tensor of no elements come beside the others."""
+        self.results_may_be_empty = False
+        """Whether instances count whose results have no elements, so that they cannot differ."""
         self.example: Choices | None = None
         """The choices of the satisfied instance that was found last."""
         self.narrow: str | None = None
@@ -146,6 +140,10 @@ class Search:
         """Satisfied instances whose sides have one type; None for every attempt that gave none."""
         if self.probes:
             yield from self._every_dtype()
+            if self.empties and not self.statistics.satisfied:
+                yield from self._empty_alone()
+                if self.statistics.satisfied:
+                    return
             self.in_corners = True
             yield from self._corners()
             self.in_corners = False
@@ -164,7 +162,7 @@ class Search:
                 count = min(len(telling), self.random.randint(1, 2 if hard else 3))
                 for slot in self.random.sample(telling, count):
                     del start[slot]
-            found = self._satisfy(start)
+            found = self.satisfy(start)
             if found is not None:
                 previous = found
             yield found
@@ -176,7 +174,7 @@ class Search:
                 if self._assemble({"dtype": dtype}) is None and dtype not in self.built:
                     continue
                 for _ in range(2):
-                    found = self._satisfy({"dtype": dtype})
+                    found = self.satisfy({"dtype": dtype})
                     yield found
                     if found is not None:
                         yield from self._without_elements(found)
@@ -188,7 +186,7 @@ class Search:
         for choices in overloads_together(self.left, base.operators, self.wishes, self.random):
             if any(self._assemble(dict(choices)) is not None for _ in range(_PROBES)):
                 for _ in range(_CORNERS):
-                    yield self._satisfy({}, choices)
+                    yield self.satisfy({}, choices)
         words = words_of(self.left, base.operators, base.functions)
         found: list[Case] = []
         for word in words:
@@ -197,13 +195,13 @@ class Search:
             for number in range(max(_CORNERS, min(3 * _CORNERS, _WORDS // len(words)))):
                 if self.aims and number >= _CORNERS // 2 and not seen:
                     break  # guards leave no room for the word, as for the element type of a result that they name
-                case = self._satisfy(self._operands_of(found) if number % _CORNERS else {})
+                case = self.satisfy(self._operands_of(found) if number % _CORNERS else {})
                 seen = seen or (case is not None and has_word(case, word))
                 if case is not None:
                     found.append(case)
                 yield case
         self.draws.word = None
-        yield from self._open_attributes()
+        yield from open_attribute_cases(self)
         yield from self._long_sums()
         yield from self._empty_lists()
 
@@ -214,58 +212,17 @@ class Search:
             if slot.startswith("name:") and isinstance(value, tuple) and value:
                 start = {s: v for s, v in near.items() if s.startswith(("name:", "shape:", "overload:"))}
                 for _ in range(2 * _CORNERS):
-                    found = self._satisfy({**start, slot: ()}, {slot: ()})
+                    found = self.satisfy({**start, slot: ()}, {slot: ()})
                     if found is None:
                         break  # guards leave no room for it
                     yield found
-
-    def _open_attributes(self) -> Iterator[Case | None]:
-        """Instances with attributes that the pattern leaves open: repairs give up first what easily makes both sides
-        differ in type, and that is what makes a rule wrong."""
-        for path, formal in open_attributes(self.left, self.instances.base.operators):
-            self.draws.aimed = path, formal.name
-            missed = 0
-            for _ in range(_AIMED):
-                start = self._with_attribute(path, formal)
-                found = None if start is None else self._satisfy(start, {s: start[s] for s in _slots_of(path)})
-                missed = 0 if found is not None else missed + 1
-                yield found
-                if found is not None:
-                    yield from self._longer(found)
-                if start is None or missed > _MISSED:
-                    break
-        self.draws.aimed = None
-
-    def _longer(self, case: Case) -> Iterator[Case]:
-        """Instances beside one whose result has more elements along an axis that has one element there."""
-        found = 0
-        for choices in itertools.islice(made_longer(case, self.random), _BESIDE):
-            other = self._assemble(choices)
-            if other is None or not other.satisfied or other.right is None:
-                continue
-            shape, before = other.left.type.shape, case.left.type.shape
-            if len(shape) == len(before) and any(m > n == 1 for m, n in zip(shape, before, strict=True)):
-                yield other
-                found += 1
-            if found == _LONGER:
-                break
-
-    def _with_attribute(self, path: str, formal: ast.Attribute | ast.Input) -> Choices | None:
-        """The choices of an instance, satisfied or not, in which an operator has an attribute."""
-        for number in range(_AIMED_TRIES):
-            # beside an instance that satisfies the guards, or a new one
-            near = {} if self.example is None or number < _AIMED_TRIES // 2 else self.example
-            case = self._assemble({slot: value for slot, value in near.items() if slot not in _slots_of(path)})
-            if case is not None and is_telling(formal, case.choices.get(f"given:{path}", {}).get(formal.name)):
-                return case.choices
-        return None
 
     def _long_sums(self) -> Iterator[Case | None]:
         """Instances of which sums have more terms than a byte counts, where such sums have 8 bits."""
         if self.narrow is not None:
             self.draws.long = True
             for _ in range(_LONG):
-                yield self._satisfy({"dtype": self.narrow})
+                yield self.satisfy({"dtype": self.narrow})
             self.draws.long = False
 
     def _operands_of(self, found: Sequence[Case]) -> Choices:
@@ -275,7 +232,7 @@ class Search:
         choices = self.random.choice(found).choices
         return {slot: value for slot, value in choices.items() if not slot.startswith(_OF_ATTRIBUTES)}
 
-    def _satisfy(self, start: Choices, kept: Choices | None = None) -> Case | None:
+    def satisfy(self, start: Choices, kept: Choices | None = None) -> Case | None:
         """An instance that begins with some choices; those that are kept no repair changes."""
         self.looks_early = self.aims and self.ways.early()
         early, before = self.looks_early, self.tries
@@ -345,6 +302,21 @@ class Search:
                 yield other
         self.in_corners = before
 
+    def _empty_alone(self) -> Iterator[Case]:
+        """Instances of guards that hold of empty tensors alone: made of such on which they do not hold."""
+        self.results_may_be_empty = True
+        for _ in range(_EMPTY_ALONE):
+            near = self._assemble({})
+            changes = [] if near is None else without_elements(near, self.random)
+            for choices in (None, *changes[: _EMPTY_AT_ONCE - 1]):
+                self.statistics.generated += 1
+                other = near if choices is None else self._assemble(choices)
+                if other is not None and other.satisfied and other.right is not None:
+                    self.statistics.satisfied += 1
+                    self.example = other.choices
+                    yield other
+        self.results_may_be_empty = False
+
     def _with_many_numbers(self, choices: Choices) -> Choices:
         """The choices with different elements in every constant of which no guard wants one number."""
         ones = {slot: False for slot in choices if slot.startswith("one:") and slot[4:] not in self.hints.uniform}
@@ -384,10 +356,6 @@ class Search:
     def build(self, choices: Choices) -> Case | None:
         """The instance of given choices, None where it is none."""
         return self._assemble(choices)
-
-
-def _slots_of(path: str) -> tuple[str, str]:
-    return f"present:{path}", f"given:{path}"
 
 
 def _score(case: Case) -> int:

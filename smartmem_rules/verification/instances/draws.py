@@ -25,8 +25,11 @@ _PARTNER_WEIGHTS = tuple(accumulate((34, 12, 17, 8, 18, 5, 6)))
 _LISTS = ("factors", "small", "offset", "offsets", "margins", "partner", "parts", "one")
 _LIST_WEIGHTS = tuple(accumulate((20, 15, 22, 8, 12, 8, 12, 8)))
 _PART_WEIGHTS = tuple(accumulate((2, 2, 2, 1, 1, 1, 30, 1)))
+_JOINT_WEIGHTS = tuple(accumulate((5, 10, 5, 30, 30, 8, 4, 4)))
 _NO_AXES = 0.04
 """The share of lists of axes that name none: some operators take all of them then, others none."""
+_ALL_AXES = 0.6
+"""The share of lists of axes that name all, in any order, where all attributes of an operator are drawn together."""
 MOST_ELEMENTS = 120
 FAR = 9 * 10**17
 DYADIC = (0.5, 2.0, -1.5, 1.0, 0.25, 3.0, -1.0, 0.75, 4.0, -0.5, 1.25, 0.0)
@@ -137,6 +140,9 @@ class Draws:
 
     aimed: tuple[str, str] | None = None
     """The path of an operator and an attribute that the pattern leaves open, which is there while this is set."""
+
+    jointly: str | None = None
+    """The path of an operator of which all attributes that the pattern leaves open are there while this is set."""
 
     long: bool = False
     """Whether shapes have an axis of more elements than a byte counts."""
@@ -309,6 +315,8 @@ class Draws:
         if role.use == AXES:
             if self.random.random() < _NO_AXES:
                 return ()
+            if self.jointly is not None and self.random.random() < _ALL_AXES:
+                return tuple(self.random.sample(range(rank), rank))
             number = min(rank, self.random.choice((1, 1, 1, 2, 2, 3)))
             single = [a for s in shapes if len(s) == rank for a, n in enumerate(s) if n == 1]
             if single and self.random.random() < 0.3:
@@ -329,7 +337,8 @@ class Draws:
 
     def _list_for(self, shape: Shape, rank: int, count: int) -> Value:
         elements, some = math.prod(shape), self.random.random
-        match self.random.choices(_LISTS, cum_weights=_LIST_WEIGHTS if count <= 1 else _PART_WEIGHTS)[0]:
+        weights = _PART_WEIGHTS if count > 1 else _LIST_WEIGHTS if self.jointly is None else _JOINT_WEIGHTS
+        match self.random.choices(_LISTS, cum_weights=weights)[0]:
             case "factors":
                 return self.factors(elements)
             case "small":
@@ -342,6 +351,8 @@ class Draws:
             case "offsets":
                 return tuple(self.random.randint(-n, n) for n in shape)
             case "margins":
+                if self.jointly is not None:
+                    return self._margins_alike(len(shape))
                 margins = [self.random.choice((0, 0, 1, 2, 3, -1)) for _ in range(2 * len(shape))]
                 return tuple(max(m, 1 - shape[i % len(shape)]) for i, m in enumerate(margins))
             case "partner":
@@ -352,6 +363,12 @@ class Draws:
                 return self._parts(extent, max(1, count))
             case _:
                 return (self.random.choice((0, 1, -1, 2)),)
+
+    def _margins_alike(self, rank: int) -> Shape:
+        """Margins of which both ends of each axis have one sum: margins of exchanged axes give the same shape."""
+        total = self.random.choice((1, 2, 3))
+        begins = [self.random.randint(0, total) for _ in range(rank)]
+        return (*begins, *(total - begin for begin in begins))
 
     def factors(self, elements: int) -> Shape:
         """A shape of so many elements; one extent may be left to be computed."""
@@ -380,14 +397,3 @@ class Draws:
 def divisors(number: int) -> tuple[int, ...]:
     """The twelve least divisors; of 0, which all numbers divide, the first one."""
     return tuple([n for n in range(1, max(1, number) + 1) if number % n == 0][:12])
-
-
-def hinted(values: Mapping[str, Sequence[int | float | str]], name: str, kind: str | None) -> list[Value]:
-    """The values that guards name for an attribute, in the attribute's kind."""
-    found: list[Value] = []
-    for value in values.get(name, ()):
-        if kind in ("ints", "floats") and not isinstance(value, str):
-            found.append((value,))
-        elif (kind == "string") == isinstance(value, str):
-            found.append(float(value) if kind == "float" and not isinstance(value, str) else value)
-    return found

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from smartmem_rules.guards.constant_elements import at_each_place, values_at_each_place
+from smartmem_rules.guards.constant_elements import body_of, values_at_each_place, values_of
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import conjuncts, tensors_of
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.definitions.values import Scope, TensorName
-from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.expr import Equation, TensorType
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.verification.instances.roles import nodes
@@ -76,7 +76,18 @@ class Asked:
 
     def at_each_place(self, loop: ast.Reduction, array: Array) -> Array | None:
         """Where the body of a loop holds for some elements; None where the loop asks for something else."""
-        return at_each_place(loop, self.scope, {**self.others, self.name: array})
+        if loop.kind != "all":
+            return None
+        key = id(loop)
+        if key not in self._bodies:  # many numbers are tried in one loop
+            self._bodies[key] = body_of(loop, self.scope)
+        body = self._bodies[key]
+        return None if body is None else values_of(body, {**self.others, self.name: array})
+
+    @cached_property
+    def _bodies(self) -> dict[int, Equation | None]:
+        """The bodies of the loops, which the guards keep alive, by their identity."""
+        return {}
 
     def holds(self, array: Array) -> bool:
         """Whether all loops hold for some elements; of one that asks for something else nothing is said."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from smartmem_rules.egraph.model import Meta
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.records import dataclass
+from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName
 from smartmem_rules.verification.semantics.domains import Domain, Undefined
 from smartmem_rules.verification.semantics.evaluate import TooLarge
@@ -37,6 +39,37 @@ class Seen:
     uniform: Mapping[str, float]
     uses: Callable[[str], int]
     term: Callable[[ast.Pattern], Term]
+
+
+class _Metas(Mapping[str, Meta]):
+    """What guards may ask of tensors, made where they do: most scopes are asked of one tensor or of none."""
+
+    def __init__(self, tensors: Mapping[str, TensorName], places: Mapping[str, int]) -> None:
+        self._tensors = tensors
+        self._places = places
+
+    def __getitem__(self, name: str) -> Meta:
+        return Meta(self._tensors[name].type, self._places.get(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+
+def partial_scope(
+    leaves: Iterable[Leaf],
+    values: dict[str, Value],
+    functions: Mapping[str, ast.Function],
+    uniform: Mapping[str, float],
+) -> Scope:
+    """What guards and definitions may ask while an instance is drawn: of the tensors and values that are there."""
+    tensors = {leaf.name: TensorName(leaf.name, leaf.type) for leaf in leaves}
+    places = {name: place for place, name in enumerate(uniform)}
+    numbers = dict(enumerate(uniform.values()))
+    host: Any = SimpleNamespace(constants=SimpleNamespace(uniform=numbers.get))
+    return Scope(values, dict(tensors), functions, queries(host, _Metas(tensors, places)))
 
 
 def complete_scope(scope: Scope, seen: Seen) -> None:

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class Range:
         wraps: whether all is computed in integers, which wrap.
         extreme_share: of the draws of such integers in which some are the least, the greatest, powers of two.
         largest: the greatest magnitude of the element type.
-        inside: whether integers are no greater than what indexes any tensor.
+        inside: above 0 the bound below which integers lie, as they index tensors or count elements.
     """
 
     literals: Sequence[float] = ()
@@ -83,7 +84,7 @@ class Range:
     wraps: bool = False
     extreme_share: float = _EXTREME_SHARE
     largest: float = math.inf
-    inside: bool = False
+    inside: int = 0
 
 
 def draw_values(case: Case, domain: Domain, source: random.Random, drawn: Range | None = None) -> dict[str, Value]:
@@ -180,7 +181,7 @@ def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str
     """Small numbers, now and then those at which arithmetic wraps, or that the rule names."""
     (least, greatest), kind = limits_of(dtype), compute_dtype(dtype)
     if drawn.inside:
-        return np.asarray(generator.integers(0, int(generator.choice((1, 2))), shape).astype(kind))
+        return np.asarray(generator.integers(0, drawn.inside, shape).astype(kind))
     reach = int(generator.choice(_REACHES))
     values = np.asarray(generator.integers(max(-reach, least), min(reach, greatest + 1), shape).astype(kind))
     if drawn.converted:
@@ -192,7 +193,7 @@ def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str
     chance = generator.random()
     narrow = greatest - least < 2**16 and chance < _SATURATING_SHARE
     if narrow or (extreme and chance < drawn.extreme_share):
-        chosen = generator.choice(np.array(_remarkable(least, greatest), kind), shape)
+        chosen = generator.choice(_remarkable(least, greatest, kind), shape)
         if chance < drawn.extreme_share / 3:
             chosen = generator.integers(least, greatest, shape, dtype=kind, endpoint=True)
         values = np.where(generator.random(shape) < 0.5, chosen, values)
@@ -204,12 +205,13 @@ def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str
     return np.asarray(values)
 
 
-def _remarkable(least: int, greatest: int) -> list[int]:
+@cache
+def _remarkable(least: int, greatest: int, kind: str) -> Array:
     """The least and the greatest integer, powers of two and what lies beside them."""
     bits = (greatest - least).bit_length()
     powers = [sign * 2**k + step for k in range(bits) for step in (-1, 0, 1) for sign in (1, -1)]
     ends = [least, greatest, least + 1, greatest - 1]
-    return [*ends * 8, *(p for p in powers if least <= p <= greatest)]
+    return np.array([*ends * 8, *(p for p in powers if least <= p <= greatest)], kind)
 
 
 def _small(generator: np.random.Generator, shape: tuple[int, ...], positive: bool, drawn: Range) -> Array:

@@ -11,6 +11,7 @@ from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.patterns import is_absent, run_time_arguments
+from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
@@ -22,6 +23,7 @@ from smartmem_rules.verification.semantics.terms import Leaf, Term
 
 _WHOLE = 0.6
 """How often an extent that divides another one is all of it."""
+_SIGNATURES: ByIdentity[Sequence[ast.Operator], dict[tuple[int, int], list[Signature]]] = ByIdentity(4096)
 _FACTORS: ByIdentity[ast.Operator, list[tuple[str, str]]] = ByIdentity(4096)
 
 Operands = Mapping[int, Term | None]
@@ -58,8 +60,12 @@ class Wanted:
         rank, (least, most) = len(type_.shape), ranks_of(self.formal.type.shape)
         if not least <= rank <= most or self.rank not in (None, rank):
             raise Unsupported(f"its reader wants another rank than {rank}")
-        if type_.dtype not in self.dtypes:
-            raise Unsupported(f"its reader takes no {type_.dtype}")
+        self.check_dtype(type_.dtype)
+
+    def check_dtype(self, dtype: str | None) -> None:
+        """Raises Unsupported where a result is of an element type that does not fit, as far as it is known."""
+        if dtype is not None and dtype not in self.dtypes:
+            raise Unsupported(f"its reader takes no {dtype}")
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,18 @@ class Signature:
         if outer is not None and shape is None and self.gives_shape_of(formal):
             return Wanted(formal=outer.formal, known=outer.known, shape=None, rank=outer.rank, dtypes=dtypes)
         return Wanted(formal=formal, known=known, shape=shape, rank=self.rank(formal), dtypes=dtypes)
+
+    def result_dtype(self, operands: Operands, place: int) -> str | None:
+        """The element type of a result, where an operand of the same type variable says it."""
+        outputs = self.overload.outputs
+        name = outputs[min(place, len(outputs) - 1)].type.dtype
+        if name in DTYPE_CLASSES and all(variable.name != name for variable in self.overload.dtypes):
+            return None
+        for number, formal in enumerate(self.formals):
+            operand = operands.get(number)
+            if operand is not None and formal.type is not None and formal.type.dtype == name:
+                return operand.type.dtype
+        return None
 
     def rank(self, formal: ast.Input) -> int | None:
         """The number of axes that a requirement `rank(S) == n` wants of an operand."""
@@ -188,7 +206,12 @@ def _factors(overload: ast.Operator) -> list[tuple[str, str]]:
 
 def signatures(overloads: Sequence[ast.Operator], name: str, count: int) -> list[Signature]:
     """The overloads that take so many run-time operands. Raises NoInstance where there is none."""
-    found = [Signature(one, formals) for one in overloads if (formals := formals_of(one, count)) is not None]
+    by_count = _SIGNATURES.get(overloads, lambda _: {})
+    key = len(overloads), count  # a rule base may get further overloads
+    found = by_count.get(key)
+    if found is None:
+        found = [Signature(one, formals) for one in overloads if (formals := formals_of(one, count)) is not None]
+        by_count[key] = found
     if not found:
         raise NoInstance(f"{name} takes no {count} operands")
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -179,11 +180,9 @@ class Points:
     def _atom(self, atom: Atom, axes: tuple[Var, ...], inside: Array | None) -> Array:
         match atom:
             case Var():
-                shape = [1] * len(axes)
                 if atom in self.fixed:
-                    return np.full(shape, self.fixed[atom], np.int64)
-                shape[axes.index(atom)] = atom.extent
-                return np.arange(atom.extent, dtype=np.int64).reshape(shape)
+                    return np.full((1,) * len(axes), self.fixed[atom], np.int64)
+                return _counted(atom.extent, axes.index(atom), len(axes))
             case Div(value=value, divisor=divisor):
                 return self._index(value, axes, inside) // divisor
             case Mod(value=value, divisor=divisor):
@@ -196,6 +195,14 @@ class Points:
                 )
                 values = np.asarray(self.tensors[tensor][0][places], np.int64)
                 return np.where(values < 0, values + extent, values) if wrap else values
+
+
+@lru_cache(maxsize=1 << 12)
+def _counted(extent: int, axis: int, rank: int) -> Array:
+    """The numbers below an extent, along one of so many axes."""
+    numbers: Array = np.arange(extent, dtype=np.int64).reshape(tuple(extent if a == axis else 1 for a in range(rank)))
+    numbers.flags.writeable = False
+    return numbers
 
 
 def _picked(component: Array, places: tuple[Array, ...]) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import field
 
 from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.patterns import is_absent, right_outputs, run_time_arguments
@@ -101,6 +102,11 @@ class _Operands:
 
 Term = Leaf | Application
 
+# An instance is made of the types of its operands, and is the same for many terms.
+_FUNCTIONS: ByIdentity[Instance, frozenset[str]] = ByIdentity(1 << 13)
+_INSIDE: ByIdentity[Instance, bool] = ByIdentity(1 << 13)
+_LEAST: ByIdentity[Instance, int] = ByIdentity(1 << 13)
+
 
 def subterms(term: Term) -> Iterator[Term]:
     """A term and all below it, operands first, equal ones each time."""
@@ -121,9 +127,12 @@ def functions_used(term: Term) -> set[str]:
     found: set[str] = set()
     for part in subterms(term):
         if isinstance(part, Application):
-            for equation in part.instance.equations:
-                found |= equation_functions(equation)
+            found |= _FUNCTIONS.get(part.instance, _functions_of)
     return found
+
+
+def _functions_of(instance: Instance) -> frozenset[str]:
+    return frozenset().union(*map(equation_functions, instance.equations))
 
 
 def equation_functions(equation: Equation) -> set[str]:
@@ -225,6 +234,10 @@ def apply_operator(
 
 def reads_inside(term: Application) -> bool:
     """Whether no unconditional read leaves its operand: else the operands do not fit."""
+    return _INSIDE.get(term.instance, lambda _: _reads_inside(term))
+
+
+def _reads_inside(term: Application) -> bool:
     shapes = {operand_name(i): o.type.shape for i, o in enumerate(term.operands) if o is not None}
     return all(_is_never(e.variables) or _inside(e.body, shapes) for e in term.instance.equations)
 
@@ -236,8 +249,12 @@ def is_empty(term: Term) -> bool:
 
 def least_extent(term: Application) -> int:
     """The least extent of the loops and results of an operator; negative where its operands do not fit."""
-    loops = [n.variables for e in term.instance.equations for n in walk(e.body) if isinstance(n, Reduce)]
-    return min((v.extent for vs in (*loops, *(e.variables for e in term.instance.equations)) for v in vs), default=1)
+    return _LEAST.get(term.instance, _least_extent)
+
+
+def _least_extent(instance: Instance) -> int:
+    loops = [n.variables for e in instance.equations for n in walk(e.body) if isinstance(n, Reduce)]
+    return min((v.extent for vs in (*loops, *(e.variables for e in instance.equations)) for v in vs), default=1)
 
 
 def _is_never(variables: tuple[Var, ...]) -> bool:

@@ -156,7 +156,7 @@ def _finite(values: Array) -> Array:
 def _undecided(left: Value, right: Value) -> bool:
     """Whether the error bounds say nothing about any element."""
     errors = [v[1] for v in (left, right) if len(v) == 2]
-    return bool(errors) and bool(np.all(~np.isfinite(sum(errors))))
+    return bool(errors) and left[0].size > 0 and bool(np.all(~np.isfinite(sum(errors))))
 
 
 def _inexact(case: Case) -> bool:

@@ -51,6 +51,8 @@ SLOW = (ORDERED | {"sqrt", "tanh", "sigmoid", "erf", "sin", "cos", "atan"}) - {"
 _NUMBERS = (2.0, 3.0, 5.0, 10.0, 100.0, -1.0, -2.0, -100.0)
 _WRAPPING = 3
 """Further draws of integers for one instance."""
+_INSIDE = (4, 3, 2)
+"""Bounds of integers that are tried where greater ones read outside of a tensor."""
 _WRAPPING_SHARE = 0.9
 _INSTANCES = 24
 """Instances at which numbers that a solver found are tried."""
@@ -181,11 +183,13 @@ class Trial:
         return None
 
     def _inside(self, case: Case, domain: Domain, drawn: Range) -> Difference | None:
-        """One draw of values; where they read outside of a tensor, another one of the least integers."""
-        try:
-            return self._difference(case, domain, drawn)
-        except ReadsOutside:
-            return self._difference(case, domain, replace(drawn, inside=True))
+        """One draw of values; where they read outside of a tensor, others of ever smaller integers."""
+        for inside in (drawn.inside, *_INSIDE):
+            try:
+                return self._difference(case, domain, replace(drawn, inside=inside))
+            except ReadsOutside:
+                continue
+        return self._difference(case, domain, replace(drawn, inside=1))
 
     def _difference(self, case: Case, domain: Domain, drawn: Range) -> Difference | None:
         difference = self.comparison.compare(case, domain, draw_values(case, domain, self.random, drawn))

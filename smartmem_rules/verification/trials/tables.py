@@ -31,6 +31,8 @@ from smartmem_rules.verification.trials.comparison import Comparison
 from smartmem_rules.verification.trials.outcome import Budget
 
 PAIRS_PER_CELL = 14
+_DTYPES = ("float32",)
+"""What results are compared in: pairs of another type would be drawn in vain."""
 _SAMPLES = 4
 _LAYOUT_ORDER = ("ILI.Fixed", "ILD.Fixed", "ILI.Variable", "ILD.Variable")
 _MAPPING_ORDER = ("one_to_one", "reorganize", "shuffle", "one_to_many", "many_to_many")
@@ -142,7 +144,7 @@ def _by_class(instances: Instances, by_layout: bool, seed: int) -> dict[str, lis
                 # a scan's values depend on its own earlier steps: it is no element-by-element neighbour of anything
                 continue
             search = single(overload, instances, seed)
-            search.probes, search.repairs = False, 2
+            search.probes, search.repairs, search.dtypes = False, 2, _DTYPES
             for case in _take(search, _SAMPLES):
                 assert isinstance(case.left, Application)
                 own = _class(case.left, by_layout)
@@ -153,7 +155,7 @@ def _by_class(instances: Instances, by_layout: bool, seed: int) -> dict[str, lis
 
 def _take(search: Search, count: int) -> Iterator[Case]:
     for number, case in enumerate(search.cases(2 * count)):
-        if case is not None and case.left.type.dtype == "float32":
+        if case is not None and case.left.type.dtype in _DTYPES:
             yield case
         if number >= 2 * count:
             return
@@ -196,9 +198,10 @@ def _pairs(
         pattern = application(second.name, nested, "q", span)
         rule = ast.Rewrite(span, "pair", "", pattern, pattern, False, (), ("reassociation",), None, "")
         search = Search(rule, pattern, pattern, instances, source.getrandbits(30), repairs=2)
+        search.dtypes = _DTYPES
         for case in search.cases(2):
             outcome.generated += 1
-            if case is not None and case.left.type.dtype == "float32":
+            if case is not None and case.left.type.dtype in _DTYPES:
                 found = True
                 yield case
         luck.note("first", first, found)
