@@ -17,7 +17,7 @@ from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Fix, advice, replacement
 from smartmem_rules.records import dataclass
 
-_IN_MEMORY: dict[object, Any] = {}
+_IN_MEMORY: dict[str, dict[str, Any]] = {}
 _MOST_IN_MEMORY = 4096
 _COST_PROBES = 8
 """Operand types at which the costs of an operator are computed."""
@@ -82,29 +82,29 @@ class DeepChecker:
             yield _never_fires(written)
 
     def _known(self, key: tuple[object, ...], operators: Sequence[str], find: Any) -> dict[str, Any]:
-        definitions = tuple(tuple(self.operators.get(name, ())) for name in operators)
-        used = self._functions_key()
-        whole = (key, definitions, used)
+        definitions = [self._text(one) for name in operators for one in self.operators.get(name, ())]
         try:
-            if whole in _IN_MEMORY:
-                return _IN_MEMORY[whole]  # type: ignore[no-any-return]
+            digest = digest_of(*map(repr, key), *definitions, self._functions_key())
         except RecursionError:
             return {}
+        if digest in _IN_MEMORY:
+            return _IN_MEMORY[digest]
         if self._disk is None:
             self._disk = Findings("findings")
-        parts = [repr(part) for part in key] + [self._text(o) for overloads in definitions for o in overloads] + [used]
-        digest = digest_of(*parts)
         found = self._disk.get(digest)
         if found is None:
             found = find()
             self._disk.put(digest, found)
         if len(_IN_MEMORY) > _MOST_IN_MEMORY:
             _IN_MEMORY.clear()
-        _IN_MEMORY[whole] = found
+        _IN_MEMORY[digest] = found
         return found  # type: ignore[no-any-return]
 
     def _text(self, node: s.Syntax) -> str:
-        return self._texts.setdefault(id(node), repr(node))
+        known = self._texts.get(id(node))
+        if known is None:  # of an operator that thousands of rules speak of
+            known = self._texts[id(node)] = repr(node)
+        return known
 
     def _functions_key(self) -> str:
         known = self._texts.get(0)
