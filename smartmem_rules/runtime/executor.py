@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import statistics
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, suppress
@@ -286,6 +285,8 @@ def _checked(plan: Plan) -> list[Source]:
 
 def summary(times: list[float], kernels: int | None, device: str) -> Latency:
     """Milliseconds of runs as the table that every benchmark gives."""
+    import statistics  # start-up time
+
     quartiles = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else [times[0]] * 3
     return {
         "median_ms": statistics.median(times),
