@@ -20,6 +20,7 @@ SPEAKERS = {
     "decoding/model/graphs.py": "writes ONNX nodes around language models",
     "quantization": "writes ONNX models whose weights have few bits",
     "simplification": "reads and writes ONNX models",
+    "language/printing/other_functions.py": "says what to write for operators and functions of other systems",
     "fuzzing/expected": "lists what other implementations of ONNX do wrongly, and where they round",
 }
 """Modules and folders that name operators, and why they may."""

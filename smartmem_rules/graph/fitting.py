@@ -92,9 +92,9 @@ def fitted_model(
     left: dict[str, Array] = {}
     before: list[onnx.NodeProto] = []
     for value in given:
-        feed = np.asarray(feeds[value.name])
+        feed = feeds[value.name]
         if value.name in fixed:
-            graph.initializer.append(numpy_helper.from_array(feed, value.name))
+            graph.initializer.append(numpy_helper.from_array(np.asarray(feed), value.name))
             continue
         tensors, nodes = _fitted(value, feed)
         before += nodes
