@@ -126,7 +126,7 @@ def _imported(importing: Callable[[Opened | None], _Import], dims: Dims) -> Grap
     except UncoveredNodesError:
         if not first.sizes and not any(operator == "If" for _, operator in first.failures.nodes):
             raise
-    return importing(Opened()).run(dims)
+    return importing(Opened(frozenset(dims))).run(dims)
 
 
 class _Import:
@@ -320,7 +320,7 @@ class _Import:
             node = self.opened.cut(tensor, self.types[tensor], self.sizes[tensor], self.used.add)
             (equation,) = node.equations
             self.types[equation.tensor] = equation.type
-            self.nodes.append(node)
+            self.nodes.append(replace(node, name=self.node_names.add(node.name)))
 
     def _function(self, node: onnx.NodeProto, operands: list[str | None]) -> onnx.GraphProto | None:
         if any(operand is not None and operand not in self.types for operand in operands):

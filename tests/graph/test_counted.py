@@ -152,3 +152,15 @@ def test_attributes_of_a_key_are_compared_whole() -> None:
     for place, value in enumerate(values):
         known.counts_alike(Node(f"n{place}", "Count", ("x",), {"values": value}, (f"y{place}",)), [f"count{place}"])
     assert known.alike == {"count0": "count0", "count1": "count1"}
+
+
+def test_names_of_the_model_are_no_names_of_what_is_counted() -> None:
+    body = "i = NonZero(x) s = ReduceSum <keepdims = 0> (i) f = Cast <to = 1> (s) y = Mul(z, f)"
+    model = parser.parse_model(f"{HEAD} g (float[3, 4] x, float[N] z) => (y) {{ {body} }}")
+    (counted,) = import_model(model, load_rules(), {"N": 2}, counts=True).counted
+    model.graph.input[1].type.tensor_type.shape.dim[0].dim_param = counted.dimension.name
+    model.graph.node[1].name = f"i:{OPENED}"
+    plan = sm.optimize(model, dims={counted.dimension.name: (1, 5)})
+    for count, length in ((5, 3), (0, 5), (12, 1)):
+        x, z = np.abs(fed(count)["x"]) * (fed(count)["x"] > 0), np.arange(length, dtype=np.float32)
+        np.testing.assert_array_equal(plan.run({"x": x, "z": z})["y"], z * np.sum(np.nonzero(x)))

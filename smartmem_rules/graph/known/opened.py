@@ -28,11 +28,13 @@ class Opened:
     """What is known of such tensors so far.
 
     Attributes:
+        taken: names of dimensions that the inputs have.
         names: of each tensor with room for all elements the tensor that is cut.
         counted: the dimensions, with the scalar tensors that hold them.
         alike: of a scalar tensor that counts what another one has counted, that one.
     """
 
+    taken: frozenset[str] = frozenset()
     names: dict[str, str] = field(default_factory=dict)
     counted: dict[str, Counted] = field(default_factory=dict)
     alike: dict[str, str] = field(default_factory=dict)
@@ -66,7 +68,10 @@ class Opened:
     def _dimension(self, count: str, high: int) -> Dimension:
         count = self.alike.get(count, count)
         if count not in self.counted:
-            self.counted[count] = Counted(Dimension(count, 0, high), count)
+            name = count
+            while name in self.taken:
+                name += "'"
+            self.counted[count] = Counted(Dimension(name, 0, high), count)
         return self.counted[count].dimension
 
 
