@@ -330,7 +330,7 @@ class Search:
             names = names_in(self.random.choice(case.failing))
             names |= {other for name in names for other in self.elements.made_of(name)}
             slots = [s for s in slots if s.partition(":")[2] in names] or slots
-            slots += [s for name in names for s in sorted(case.slots.get(name, ())) if s in choices]
+            slots += [s for name in sorted(names) for s in sorted(case.slots.get(name, ())) if s in choices]
         for slot in self.random.sample(slots, min(len(slots), self.random.choice((1, 1, 2)))):
             choices.pop(slot, None)
         return choices

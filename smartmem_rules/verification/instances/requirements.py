@@ -154,7 +154,7 @@ def met_requirements(
     except Unsupported:
         return {}
     solver = _Solver(scope, source)
-    targets = {name: name for name in free}
+    targets = {name: name for name in sorted(free)}
     lets = list(operator.lets)
     for requirement in conjuncts(*operator.requires):
         asked = names_in(requirement)
