@@ -125,7 +125,7 @@ def _plan_of_parts(
     graph = imported.graph
     if not graph.counted:
         return _planned(imported, request, clock, refusals, certify, watch)
-    from smartmem_rules.graph.parts import parts_of  # start-up time
+    from smartmem_rules.graph.counting.parts import parts_of  # start-up time
     from smartmem_rules.plan.linked import linked  # start-up time
 
     if request.dtype == "float16" or certify is not None or request.probes:

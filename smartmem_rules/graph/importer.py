@@ -9,10 +9,12 @@ from pathlib import Path
 
 import onnx
 
+from smartmem_rules.graph.counting.counted_shapes import counted_shape
+from smartmem_rules.graph.counting.opened import Opened, extents_nodes, live_and_counted
+from smartmem_rules.graph.counting.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.described import Ahead
 from smartmem_rules.graph.expansion.bodies import Bodies, has_body, renamed_node
 from smartmem_rules.graph.expansion.control import ControlFlow
-from smartmem_rules.graph.expansion.counted_shapes import counted_shape
 from smartmem_rules.graph.expansion.courses import Courses
 from smartmem_rules.graph.expansion.functions import body_of, is_function
 from smartmem_rules.graph.expansion.old_forms import (
@@ -31,9 +33,7 @@ from smartmem_rules.graph.known.constants import constant_node_value, dense
 from smartmem_rules.graph.known.expected import check_elements
 from smartmem_rules.graph.known.folding import Folding
 from smartmem_rules.graph.known.keeping import keeping_rule_of
-from smartmem_rules.graph.known.opened import Opened, extents_nodes, live_and_counted
 from smartmem_rules.graph.known.shapes import evaluated_outputs, holds_extents, is_open
-from smartmem_rules.graph.known.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.loading import (
     DEFAULT_DOMAIN,
     Dims,
@@ -88,7 +88,7 @@ def import_model(
         limits: how large the model may be.
         folder: where the data files of a ModelProto are.
         weights: constants that the model names and does not hold; the graph shares their memory.
-        counts: extents that nodes count may become dimensions, for who takes the graph apart (`graph.parts`).
+        counts: extents that nodes count may become dimensions, for who takes the graph apart (`graph.counting.parts`).
 
     Raises:
         LimitError: the model exceeds a limit.

@@ -91,7 +91,7 @@ class Graph:
     dimensions: tuple[Dimension, ...] = ()
     """The dimensions for a range of which the graph stands, those of its inputs."""
     counted: tuple[Counted, ...] = ()
-    """The dimensions that a run counts; the graph has to be taken apart (`graph.parts`) before it can be planned."""
+    """The dimensions that a run counts; such a graph is taken apart (`graph.counting.parts`) before it is planned."""
     data_files: tuple[str, ...] = ()
     """The files in the folder of the ONNX model that hold weights."""
     instances: Instances | None = field(default=None, compare=False, repr=False)

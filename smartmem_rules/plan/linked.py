@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from smartmem_rules.graph.counting.parts import Part
 from smartmem_rules.graph.model import Graph
-from smartmem_rules.graph.parts import Part
 from smartmem_rules.plan.artefact import CountedExtent, Demands, Enqueue, Place, Plan, Slot
 from smartmem_rules.plan.kernel.model import PlanError, Stored, row_major
 from smartmem_rules.statistics import (

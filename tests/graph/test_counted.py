@@ -9,10 +9,10 @@ import pytest
 from onnx import parser
 
 import smartmem_rules as sm
+from smartmem_rules.graph.counting.opened import Opened
+from smartmem_rules.graph.counting.parts import parts_of
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.graph.known.opened import Opened
 from smartmem_rules.graph.model import OPENED, GraphError, Node
-from smartmem_rules.graph.parts import parts_of
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.rulebase.base import load_rules
 

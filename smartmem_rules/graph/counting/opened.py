@@ -11,12 +11,12 @@ from dataclasses import field
 
 import numpy as np
 
+from smartmem_rules.graph.counting.dimensions_read import dimensions_of
 from smartmem_rules.graph.known.shapes import extents_equation
 from smartmem_rules.graph.model import EXTENTS, OPENED, Counted, Node, live_nodes
 from smartmem_rules.graph.weights import Values
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.dimensions_read import dimensions_of
 from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, TensorType, compare, logic, select
 from smartmem_rules.tensor.extents import Dimension, symbol
 from smartmem_rules.tensor.index import constant, variable

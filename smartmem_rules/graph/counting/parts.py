@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from smartmem_rules.graph.counting.dimensions_read import dimensions_of
 from smartmem_rules.graph.model import Counted, Graph, Node
 from smartmem_rules.records import dataclass
-from smartmem_rules.tensor.dimensions_read import dimensions_of
 from smartmem_rules.tensor.expr import rename_reads
 from smartmem_rules.tensor.extents import dimensions
 

@@ -1,0 +1,1 @@
+"""Extents that depend on data: who passes them on, and graphs whose other nodes have to know them."""
