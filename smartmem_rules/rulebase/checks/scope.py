@@ -119,7 +119,13 @@ class Scope:
         if name.id in self.names or name.id in DTYPE_WORDS or name.id in VALUE_WORDS:
             return
         message = f"`{name.id}` is not {self.place}"
-        fix = spelling(name.id, self.names, name.span) or self._known_names()
+        alike = (known for known in self.names if known[:1].isupper() == name.id[:1].isupper())
+        fix = spelling(name.id, alike, name.span) or self._known_names()
+        if name.id.upper() in self.extents:
+            extent = name.id.upper()
+            fix = advice(
+                f"bind the index `{name.id}`: on the left side, or by a reduction, `sum({name.id} < {extent}) ...`"
+            )
         if name.id in _CLAUSES:
             fix = advice(
                 f"`{name.id}` follows the guards: remove the comma or the `and` before it, or write a guard there"
