@@ -21,6 +21,8 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import Definitions
 
 EXTENTS = (2, 3, 4, 6)
+WITHOUT_OPTIONALS = 1
+"""The number of the drawing in which all optional operands are absent."""
 RANKS = (2, 3, 1, 2, 4, 0)
 PREFERRED_DTYPES = ("float32", "int64", "bool")
 
@@ -63,7 +65,7 @@ class Drawing:
             if operand is not None:
                 self._unify(formals[place], operand)
             chosen[place] = operand
-        present = self.number != 1 and (self.number == 0 or self.random.random() < 0.7)
+        present = self.number != WITHOUT_OPTIONALS and (self.number == 0 or self.random.random() < 0.7)
         for place, formal in enumerate(formals):
             if place not in known and (not formal.optional or present or count is not None):
                 chosen[place] = TensorType(self._dtype(formal), self._shape(formal))

@@ -7,7 +7,7 @@ from dataclasses import field
 from random import Random
 
 from smartmem_rules.analysis.fitting import fitting
-from smartmem_rules.analysis.probes import Drawing, Operand
+from smartmem_rules.analysis.probes import WITHOUT_OPTIONALS, Drawing, Operand
 from smartmem_rules.language import syntax as s
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
@@ -60,6 +60,23 @@ def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 
     return Trial(tuple(probes), None, reason)
 
 
+def absent_read(base: Definitions, operator: s.Operator, attempts: int = 8) -> DefinitionError | None:
+    """What a definition says that reads an optional operand without a default where the operand is absent."""
+    if not any(formal.optional and formal.constant is None for formal in operator.inputs):
+        return None
+    for number in range(attempts):
+        drawing = Drawing(base, operator, Random(number), WITHOUT_OPTIONALS)
+        try:
+            operands, attributes = drawing.operands({}), drawing.attributes({})
+            instantiate_overload(base, operator, operands, attributes, drawing.outputs)
+        except DefinitionError as failure:
+            if ABSENT in str(failure):
+                return failure
+        except Exception as failure:  # as above: what else may break is found with all operands there
+            del failure
+    return None
+
+
 def _fitting(base: Definitions, operator: s.Operator, wanted: int) -> list[Probe]:
     """Probes of a definition whose requirements no plain drawing fulfils."""
     probes: list[Probe] = []
@@ -79,6 +96,8 @@ def _fitting(base: Definitions, operator: s.Operator, wanted: int) -> list[Probe
 
 
 _FITTING_ATTEMPTS = 40
+ABSENT = "the operand is absent"
+"""What a definition says that reads an absent operand."""
 _CERTAIN = (
     "operands of",
     "its definition",

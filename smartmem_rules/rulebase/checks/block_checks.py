@@ -135,7 +135,7 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
             said = advice(f"write `{key.name} {_example(key)};`")
             yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}", fix=said)
         elif key.choices and not wants_number and value not in key.choices:
-            fix = spelling(str(value), key.choices, place) or advice(f"write `{key.name} {_example(key)};`")
+            fix = spelling(str(value), key.choices, place) or advice(f"write one of {', '.join(key.choices)}")
             message = f"`{key.name}` is never `{value}`"
             yield Diagnostic(
                 Code.BAD_VALUE, "error", message, place, note=f"it is one of {', '.join(key.choices)}", fix=fix

@@ -5,6 +5,7 @@ Findings hold no places, so that they are kept by the content of what they are a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -14,8 +15,9 @@ from smartmem_rules.language.cache import Findings, digest_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Fix, advice, replacement
+from smartmem_rules.language.fixes import Fix, advice, any_of, replacement
 from smartmem_rules.records import dataclass
+from smartmem_rules.tensor.binding import DTYPE_CLASSES
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
 _MOST_IN_MEMORY = 4096
@@ -117,10 +119,18 @@ def _mended(failure: str) -> Fix:
     """How to mend a definition whose element types do not fit."""
     if failure.startswith("operands of"):
         return advice("convert one of them: `cast(x[i], float32)`; an index becomes a number by `float(i)`")
+    if "operand is absent" in failure:
+        return advice("say what stands for an absent operand, `(b[m] else 0)`, or ask for it, `if present(b) then ...`")
     if "has no value here" in failure:
+        word = failure.partition(" has no value here")[0].rpartition(" ")[2]
+        if word in DTYPE_CLASSES:
+            dtypes = any_of(DTYPE_CLASSES[word])
+            return advice(f"`{word}` is a class of element types; write one of them: {dtypes}")
         return advice("functions take elements: `exp(x[i, k])`")
     if "its definition" in failure:
-        return advice("convert the right side, `cast(..., T)`, or declare the type that it has")
+        declared = re.search(r" is (\w+), its definition", failure)
+        dtype = declared[1] if declared else "T"
+        return advice(f"convert the right side, `cast(..., {dtype})`, or declare the type that it has")
     if "used as an index" in failure:
         return advice("an index is an integer tensor or a loop's variable: declare `indices: int64[*S]`")
     return advice("change what the message names, or add a `require` that leaves such operands out")
@@ -140,14 +150,13 @@ def _never_fires(rule: s.Rewrite | s.Keep) -> Diagnostic:
 
 
 def _operator_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any]:
-    from smartmem_rules.analysis.tries import tried  # start-up time
+    from smartmem_rules.analysis.tries import absent_read, tried  # start-up time
 
     found: dict[str, Any] = {}
     trial = tried(base, operator, 1)
-    if trial.failure is not None:
-        place, _, reason = (
-            str(trial.failure).rpartition(": ") if ".smr:" in str(trial.failure) else ("", "", trial.reason)
-        )
+    failure = trial.failure or absent_read(base, operator)
+    if failure is not None:
+        place, _, reason = str(failure).rpartition(": ") if ".smr:" in str(failure) else ("", "", str(failure))
         line = place.split(": ")[0].rsplit(":", 2)
         own = len(line) == 3 and line[0] == operator.span.file
         return {"failure": reason, "at": [int(line[1]) - operator.span.line, int(line[2])] if own else None}
