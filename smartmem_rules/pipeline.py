@@ -100,80 +100,71 @@ def make_plan(
     imported = _imported(request, clock)
     if watch is not None:
         watch.imported(imported.graph)
-    plan = _plan_of_parts(imported, request, clock, refusals, certify, watch)
-    target = imported.target
-    statistics = replace(
-        plan.statistics,
-        model=model_statistics(imported.graph, request.dtype),
-        memory=request.memory,
-        device=target.name,
-    )
+    model, target = model_statistics(imported.graph, request.dtype), imported.target
+    maker = _Maker(request=request, clock=clock, refusals=refusals, certify=certify, watch=watch)
+    given = [imported]
+    del imported  # the graph's weights go while they are packed
+    plan = maker.plan_of_parts(given.pop()) if given[0].graph.counted else maker.plan(given.pop())
+    statistics = replace(plan.statistics, model=model, memory=request.memory, device=target.name)
     name = Path(request.source).stem if isinstance(request.source, (str, Path)) else plan.model
     first_grows_old()
     return replace(plan, model=name, statistics=statistics), target
 
 
-def _plan_of_parts(
-    imported: _Imported,
-    request: Request,
-    clock: Stages,
-    refusals: Refusals | None,
-    certify: Certify | None,
-    watch: Watcher | None,
-) -> Plan:
-    """The plan of a graph; where a run counts extents, those of its parts as one."""
-    graph = imported.graph
-    if not graph.counted:
-        return _planned(imported, request, clock, refusals, certify, watch)
-    from smartmem_rules.graph.counting.parts import parts_of  # start-up time
-    from smartmem_rules.plan.linked import linked  # start-up time
+@dataclass(frozen=True, kw_only=True)
+class _Maker:
+    """Makes plans of imported graphs; the attributes are the arguments of `make_plan`."""
 
-    if request.dtype == "float16" or certify is not None or request.probes:
-        counts = ", ".join(one.tensor for one in graph.counted[:3])
-        what = "a certificate" if certify is not None else "probes" if request.probes else f"dtype {request.dtype!r}"
-        raise PlanError(
-            f"there is no plan with {what} for a model whose operators have to know extents that depend on data "
-            f"({counts}); leave it out"
-        )
-    parts = parts_of(graph)
-    plans = [_planned(replace(imported, graph=part.graph), request, clock, refusals, None, watch) for part in parts]
-    return linked(graph, list(zip(parts, plans, strict=True)))
+    request: Request
+    clock: Stages
+    refusals: Refusals | None
+    certify: Certify | None
+    watch: Watcher | None
 
+    def plan_of_parts(self, imported: _Imported) -> Plan:
+        """The plan of a graph of which a run counts extents: those of its parts as one."""
+        from smartmem_rules.graph.counting.parts import parts_of  # start-up time
+        from smartmem_rules.plan.linked import linked  # start-up time
 
-def _planned(
-    imported: _Imported,
-    request: Request,
-    clock: Stages,
-    refusals: Refusals | None,
-    certify: Certify | None,
-    watch: Watcher | None,
-) -> Plan:
-    """The plan of a graph that knows all extents, or their ranges."""
-    from smartmem_rules.emit.plan import finish  # start-up time
-    from smartmem_rules.plan.prepared import prepared  # start-up time
+        graph, request = imported.graph, self.request
+        if request.dtype == "float16" or self.certify is not None or request.probes:
+            counts = ", ".join(one.tensor for one in graph.counted[:3])
+            what = f"dtype {request.dtype!r}" if request.dtype == "float16" else "probes"
+            what = "a certificate" if self.certify is not None else what
+            raise PlanError(
+                f"there is no plan with {what} for a model whose operators have to know extents that depend on data "
+                f"({counts}); leave it out"
+            )
+        parts = parts_of(graph)
+        plans = [self.plan(replace(imported, graph=part.graph)) for part in parts]
+        return linked(graph, list(zip(parts, plans, strict=True)))
 
-    extracted = _extracted(imported, request, clock, record=certify is not None)
-    graph, base, target = extracted.graph, imported.base, imported.target
-    options = request.options
-    with _of_ranges():
-        if request.dtype == "float16":
-            with clock.stage("calibrate"):
-                options = replace(options, wide=_exceeding(graph, base, target, options))
-            clock.show("calibrate", lambda: "".join(f"{name} stays float32\n" for name in sorted(options.wide)))
-        planning = prepared(graph, base, target.profile, options, clock, refusals)
-        if certify is not None:
-            certify(_certificate(request, imported, extracted, planning))
-        seen = None if watch is None else watch.scheduled
-        owned = not (request.probes or (watch is not None and watch.takes_constants))
-        rewriting = extracted.rewriting
-        if owned:  # the weights go while they are packed
-            planning = planning.alone()
-            del extracted, graph
-        plan = finish(planning, _tuned(target), owned=owned, clock=clock, probes=request.probes, watch=seen)
-    return replace(
-        plan,
-        statistics=replace(plan.statistics, rewriting=rewriting, stored_wide=tuple(sorted(options.wide))),
-    )
+    def plan(self, imported: _Imported) -> Plan:
+        """The plan of a graph that knows all extents, or their ranges."""
+        from smartmem_rules.emit.plan import finish  # start-up time
+        from smartmem_rules.plan.prepared import prepared  # start-up time
+
+        request, clock, watch = self.request, self.clock, self.watch
+        extracted = _extracted(imported, request, clock, record=self.certify is not None)
+        graph, base, target = extracted.graph, imported.base, imported.target
+        options = request.options
+        with _of_ranges():
+            if request.dtype == "float16":
+                with clock.stage("calibrate"):
+                    options = replace(options, wide=_exceeding(graph, base, target, options))
+                clock.show("calibrate", lambda: "".join(f"{name} stays float32\n" for name in sorted(options.wide)))
+            planning = prepared(graph, base, target.profile, options, clock, self.refusals)
+            if self.certify is not None:
+                self.certify(_certificate(request, imported, extracted, planning))
+            seen = None if watch is None else watch.scheduled
+            owned = not (request.probes or (watch is not None and watch.takes_constants))
+            rewriting = extracted.rewriting
+            if owned:  # the weights go while they are packed
+                planning = planning.alone()
+                del extracted, graph, imported
+            plan = finish(planning, _tuned(target), owned=owned, clock=clock, probes=request.probes, watch=seen)
+        wide = tuple(sorted(options.wide))
+        return replace(plan, statistics=replace(plan.statistics, rewriting=rewriting, stored_wide=wide))
 
 
 def _certificate(request: Request, imported: _Imported, extracted: _Extracted, planning: Planning) -> str:
