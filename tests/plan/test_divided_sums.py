@@ -48,12 +48,6 @@ def perceptrons(path: Path, *, ends: bool, count: int = 2) -> Path:
     return path
 
 
-@pytest.fixture(scope="module", params=["8.0", "9.0"])
-def units(request: pytest.FixtureRequest) -> Iterator[str]:
-    with EMULATED_UNITS.set_to(request.param):
-        yield request.param
-
-
 def kernels(plan: OptimizedPlan) -> list[Kernel]:
     return [kernel for launch in plan.kernels for kernel in launch.kernels]
 
@@ -62,8 +56,15 @@ def readers_of_sums(plan: OptimizedPlan) -> list[Kernel]:
     return [kernel for kernel in kernels(plan) if any(name.endswith("@sums") for name in kernel.reads)]
 
 
-@pytest.mark.parametrize("ends", [True, False])
-def test_the_kernel_of_the_rows_adds_up(tmp_path: Path, units: str, ends: bool) -> None:
+@pytest.fixture
+def units(request: pytest.FixtureRequest) -> Iterator[None]:
+    with EMULATED_UNITS.set_to(request.param):
+        yield
+
+
+@pytest.mark.usefixtures("units")
+@pytest.mark.parametrize(("units", "ends"), [("8.0", False), ("9.0", True)], indirect=["units"])
+def test_the_kernel_of_the_rows_adds_up(tmp_path: Path, ends: bool) -> None:
     path = perceptrons(tmp_path / "model.onnx", ends=ends)
     plan = optimize(path, device="nvidia", dtype="float16")
     assert ordered_launches(plan.kernels)
@@ -81,3 +82,35 @@ def test_the_kernel_of_the_rows_adds_up(tmp_path: Path, units: str, ends: bool) 
     given = {"x0": normal(ROWS, WIDTH, seed=7)}
     ours, theirs = plan.run(given)["y"], apart.run(given)["y"]
     assert np.abs(ours - theirs).max() < 4e-3 * np.abs(theirs).max()
+
+
+NORMALISED_BEFORE = [
+    # all columns but a few
+    [("Slice", "c0 begin end axis", "d0"), ("Softmax", "d0", "y", {"axis": -1})],
+    # each row several times, with other numbers
+    [("Add", "c0 many", "d0"), ("Softmax", "d0", "y", {"axis": -1})],
+    # rows of the result are no rows of the product
+    [("Reshape", "c0 shape", "d0"), ("Softmax", "d0", "y", {"axis": -1})],
+]
+
+
+@pytest.mark.parametrize("nodes", NORMALISED_BEFORE, ids=["part", "repeated", "other rows"])
+def test_other_kernels_read_what_is_summed(tmp_path: Path, nodes: list[Node]) -> None:
+    constants = {
+        "u0": normal(WIDTH, DEPTH) / 8,
+        "v0": normal(DEPTH, WIDTH, seed=1) / 32,
+        "many": normal(3, 1, WIDTH, seed=2),
+        "begin": np.array([4], np.int64),
+        "end": np.array([60], np.int64),
+        "axis": np.array([1], np.int64),
+        "shape": np.array([ROWS // 2, 2 * WIDTH], np.int64),
+    }
+    named = {name for node in nodes for name in node[1].split()}
+    first: list[Node] = [("MatMul", "x0 u0", "a0"), ("Relu", "a0", "b0"), ("MatMul", "b0 v0", "c0")]
+    used = {name: value for name, value in constants.items() if name in named | {"u0", "v0"}}
+    path = tmp_path / "model.onnx"
+    onnx.save(model([*first, *nodes], {"x0": normal(ROWS, WIDTH)}, "y", used), path)
+    with EMULATED_UNITS.set_to("8.0"):
+        plan = optimize(path, device="nvidia", dtype="float16")
+    assert not readers_of_sums(plan)
+    assert plan.check().passed

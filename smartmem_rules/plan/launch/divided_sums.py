@@ -10,10 +10,11 @@ Others that need the product's result, as a residual addition does, read what th
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import InOrder
+from smartmem_rules.plan.kernel.key import kernel_key
 from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, Contraction, Kernel, Stage, Store, Stored, row_major
 from smartmem_rules.plan.kernel.traffic import accounted, expressions
@@ -49,6 +50,7 @@ class DividedSums:
     rule: InOrder
     templates: Templates
     outputs: Collection[str]
+    _found: dict[str, int | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def divided(self, launches: Sequence[Launch]) -> tuple[list[Launch], dict[str, Stored]]:
         """The launches, and the tensors of partial sums."""
@@ -83,7 +85,14 @@ class DividedSums:
         return readers[0], replace(launch, kernel=product), replace(reader, kernel=summed), partial
 
     def _parts(self, kernel: Kernel) -> int | None:
-        """Into how many parts the reduction is divided; None where it stays whole."""
+        """Into how many parts the reduction is divided, which is the same for equal kernels; None: it stays whole."""
+        key = kernel_key(kernel, self.templates.tensors)
+        if key not in self._found:
+            self._found[key] = self._fastest(kernel)
+        return self._found[key]
+
+    def _fastest(self, kernel: Kernel) -> int | None:
+        """The parts with which a product takes the least modelled time, the traffic of its sums counted."""
         whole = self._time(kernel)
         if whole is None:
             return None
