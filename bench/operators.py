@@ -127,18 +127,29 @@ def examples() -> Iterator[tuple[str, str, onnx.ModelProto]]:
     steps = {"ws": ((1,), np.float32), "wz": ((1,), np.uint8), "rs": ((1,), np.float32), "rz": ((1,), np.uint8)}
     given = ["x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"]
     yield of_node("DynamicQuantizeLSTM", {**hidden, **steps}, given, hidden_size=4)
+    queries, keys = ((2, 3, 16), np.float32), ((2, 3, 8), np.float32)
+    alike = dict.fromkeys(["q", "k", "v"], queries)
+    yield of_node("MultiHeadAttention", alike, [*alike], num_heads=2)
+    grouped = {"q": queries, "k": keys, "v": keys, "counts": ((2,), np.int32)}
+    given = ["q", "k", "v", "", "", "counts", "total"]
+    yield of_node("GroupQueryAttention", grouped, given, {"total": 3}, num_heads=4, kv_num_heads=2)
 
 
 def of_node(
-    operator: str, inputs: Mapping[str, tuple[tuple[int, ...], type]], operands: Sequence[str], **attributes: int
+    operator: str,
+    inputs: Mapping[str, tuple[tuple[int, ...], type]],
+    operands: Sequence[str],
+    numbers: Mapping[str, int] | None = None,
+    **attributes: int,
 ) -> tuple[str, str, onnx.ModelProto]:
-    """A model of one operator of com.microsoft, with the operator's domain and name."""
+    """A model of one operator of com.microsoft, with the operator's domain and name; numbers are constants of it."""
     types = {name: helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) for name, (_, dtype) in inputs.items()}
     values = [helper.make_tensor_value_info(name, types[name], shape) for name, (shape, _) in inputs.items()]
     domain = "com.microsoft"
     node = helper.make_node(operator, operands, ["y"], domain=domain)
     node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
-    graph = helper.make_graph([node], "one", values, [helper.make_empty_tensor_value_info("y")])
+    known = [numpy_helper.from_array(np.array(value, np.int32), name) for name, value in (numbers or {}).items()]
+    graph = helper.make_graph([node], "one", values, [helper.make_empty_tensor_value_info("y")], known)
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid(domain, 1)]
     return domain, operator, helper.make_model(graph, opset_imports=opsets, ir_version=10)
 

@@ -93,6 +93,12 @@ EMULATED_UNITS = Variable(
     meaning="`8.0`, a compute capability: the matrix units that a profile has there are computed in plain OpenCL C, "
     "slowly, on devices that have none, so that their kernels can be tested",
 )
+COMPUTE_UNITS = Variable(
+    name="SMARTMEM_COMPUTE_UNITS",
+    default="those of the device",
+    meaning="a number: plans are made as for a device with so many compute units (cores of a CPU), for another machine "
+    "or to test; they run on any",
+)
 ONE_LAUNCH = Variable(
     name="SMARTMEM_ONE_LAUNCH",
     default="they share one in plans in half precision",
@@ -116,6 +122,7 @@ VARIABLES = (
     OPENCL,
     ANY_DRIVER,
     EMULATED_UNITS,
+    COMPUTE_UNITS,
     ONE_LAUNCH,
     PROCESSOR,
 )

@@ -82,11 +82,21 @@ def drawn(logits: Array, sampling: Sampling, generator: np.random.Generator) -> 
     """The place of the logit that is drawn.
 
     Args:
-        logits: those to draw from, in any order, [logits].
+        logits: those to draw from, in any order, [logits]; those of -inf are never drawn.
+
+    Raises:
+        GenerateError: one of them is NaN or inf, or all are -inf.
     """
-    scaled = logits.astype(np.float64) / sampling.temperature
-    order = np.argsort(-scaled, kind="stable")[: sampling.top_k or None]
-    weights = np.exp(scaled[order] - scaled[order[0]])
+    greatest = logits.max()
+    if not np.isfinite(greatest):  # NaN wherever one of them is
+        raise GenerateError(
+            f"the model gives logits from which nothing can be drawn (the greatest is {greatest}); mend its weights, "
+            "or compute it in float32"
+        )
+    order = np.argsort(-logits, kind="stable")[: sampling.top_k or None]
+    with np.errstate(over="ignore"):  # temperatures near 0 leave the greatest alone
+        below = (logits[order].astype(np.float64) - float(greatest)) / sampling.temperature
+    weights = np.exp(below)
     sums = np.cumsum(weights / weights.sum())
     # the fewest that reach top_p: all before it, and the one that does
     kept = min(int(np.searchsorted(sums, sampling.top_p)) + 1, len(sums))

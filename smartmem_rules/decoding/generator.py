@@ -116,9 +116,10 @@ class Generator:
             PlanError, BuildError, RunError: a plan cannot be made, or the device refuses it.
         """
         chosen = sampling or Sampling()
+        read = self.checked(prompts, tokens, chosen, inputs, stop)
         ends = stop_tokens(stop, self.plans.facts.vocabulary)
         given = checked_inputs(self.plans.facts.further, inputs)
-        return self._streamed(self.checked(prompts, tokens, chosen, inputs), tokens, chosen, ends, given)
+        return self._streamed(read, tokens, chosen, ends, given)
 
     @takes(**_ASKED)
     def generate(
@@ -182,8 +183,10 @@ class Generator:
         tokens: int | None,
         sampling: Sampling,
         inputs: Mapping[str, object] | None = None,
+        stop: Collection[int] = (),
     ) -> Prompts:
         """The prompts, if they can be continued so with further inputs; raises GenerateError, and nothing runs."""
+        stop_tokens(stop, self.plans.facts.vocabulary)
         checked_inputs(self.plans.facts.further, inputs)
         self._selection(sampling)
         read = self._prompts(prompts)

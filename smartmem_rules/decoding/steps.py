@@ -128,11 +128,18 @@ class Steps:
         """Put the token of each sequence that was chosen last into the cache, and choose the next one.
 
         Raises:
-            CacheFullError: the cache holds as many tokens as its bound says; it is what it was.
+            CacheFullError: the cache holds as many tokens as its bound says.
+            GenerateError: the model chose a token that it does not know, or gives logits that are no numbers.
             RunError: the device refuses a kernel, or has too little memory.
+
+        Where that fails, the state and a cache that is written in place are what they were.
         """
-        step = self._of_tokens(state)
-        state.chosen = self._chosen(self._put(state, step), state, step.selection)
+        step, before = self._of_tokens(state), self.cache.length
+        try:
+            state.chosen = self._chosen(self._put(state, step), state, step.selection)
+        except BaseException:
+            self._put_back(state, before)
+            raise
 
     def go_on(self, state: State, prompt: Sequence[int], tokens: int) -> None:
         """Put the token that was chosen last and a prompt behind it into the cache of one sequence; choose the next.
@@ -154,11 +161,16 @@ class Steps:
                 state.chosen = np.array([token], np.int64)
             self.decode(state)
         except BaseException:
-            state.lengths -= self.cache.length - before
-            state.counts[:, before:] = 0
-            self.cache.length, state.chosen = before, chosen
+            self._put_back(state, before)
+            state.chosen = chosen
             raise
         state.ended[:] = False
+
+    def _put_back(self, state: State, before: int) -> None:
+        """Forget what was put into the cache behind so many positions."""
+        state.lengths -= state.counts[:, before:].sum(axis=1)
+        state.counts[:, before:] = 0
+        self.cache.length = before
 
     def _of_tokens(self, state: State) -> Step:
         return self.plans.of_tokens(state.sampling.selection(self.plans.facts.vocabulary))
@@ -166,6 +178,7 @@ class Steps:
     def _put(self, state: State, step: Step) -> dict[str, Array]:
         """Put the tokens that were chosen last into the cache; what the step gives besides."""
         sequences, past = self.cache.sizes.sequences, self.cache.length
+        _check_known(state.chosen, self.plans.facts.vocabulary)
         feeds = {self.plans.interface.tokens: state.chosen[:, None], LAST: np.zeros((sequences, 1), np.int64)}
         if self.plans.interface.mask:
             feeds[MASK_BEFORE] = state.counts[:, :past]
@@ -185,8 +198,8 @@ class Steps:
                 self.cache.append(self._rows, places, context.queue)
             else:
                 self.cache.swap()
-        state.counts[:, past] = 1
         state.lengths += 1
+        state.counts[:, past] = 1
         return results
 
     def _bound_outputs(self, buffers: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,6 +216,15 @@ class Steps:
         if selection.kind == ALL:
             return np.array(places, np.int64)
         return np.take_along_axis(results[PLACES], np.array(places)[:, None], axis=1)[:, 0]
+
+
+def _check_known(chosen: Array, vocabulary: int | None) -> None:
+    """Refuse a token that is no row of the model's tables: of a model whose logits are more than these."""
+    if vocabulary is not None and (most := max(chosen.tolist())) >= vocabulary:
+        raise GenerateError(
+            f"the model chose the token {most}, and its table has {vocabulary}, from 0 on; export it again with as "
+            "many logits as tokens"
+        )
 
 
 def _check_counts(counts: Array, lengths: Array) -> None:

@@ -33,6 +33,7 @@ class Mode:
         debug: the kernels check each read and write against the bounds of its tensor.
         dims: least and greatest extents of the model's symbolic dimensions.
         units: the compute capability whose matrix units are emulated; none by default.
+        cores: compute units of the device that the plan is made for; 0: those of the device.
         sizes: draws the sizes of kernels from those that a tuner may choose; 0: the cost model's.
         steps: for how many steps a loop is unrolled whose end depends on data.
         system: who computes the model; the rest counts only for `self`, our own engine.
@@ -45,6 +46,7 @@ class Mode:
     debug: bool = False
     dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     units: str = ""
+    cores: int = 0
     sizes: int = 0
     steps: int = DEFAULT_LIMITS.steps
     system: str = SELF
@@ -53,6 +55,7 @@ class Mode:
         if self.system != SELF:
             return self.system
         extras = [*(["debug"] if self.debug else []), *([f"units {self.units}"] if self.units else [])]
+        extras += [f"cores {self.cores}"] if self.cores else []
         extras += [f"sizes {self.sizes}"] if self.sizes else []
         extras += [f"steps {self.steps}"] if self.steps != DEFAULT_LIMITS.steps else []
         extras += [f"{n}={a}..{b}" for n, (a, b) in self.dims.items()]

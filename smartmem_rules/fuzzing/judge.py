@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import smartmem_rules as sm
-from smartmem_rules.environment import EMULATED_UNITS, TUNINGS
+from smartmem_rules.environment import COMPUTE_UNITS, EMULATED_UNITS, TUNINGS
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.fuzzing.case import SELF, Array, Case
 from smartmem_rules.fuzzing.drawn_sizes import keep_sizes
@@ -125,7 +125,8 @@ def planned(case: Case, **more: Any) -> OptimizedPlan:
     """
     mode = case.mode
     options: dict[str, Any] = {"dims": dict(mode.dims)} if mode.dims else {}
-    with EMULATED_UNITS.set_to(mode.units), _sizes(case):
+    cores = str(mode.cores or "")
+    with EMULATED_UNITS.set_to(mode.units), COMPUTE_UNITS.set_to(cores), _sizes(case):
         return sm.optimize(
             case.model,
             device=mode.device,

@@ -37,7 +37,10 @@ def what_is_wrong(
     lefts: Sequence[s.Pattern], rights: Sequence[s.Pattern], both_ways: s.Span | None
 ) -> Iterator[tuple[s.Span, str, Fix]]:
     """Why a rule cannot have these sides; `both_ways` is where its `<=>` stands."""
-    if len(lefts) != len(rights):
+    joint = next((one for one in lefts if _joined_by_and(one)), None)
+    if joint is not None:
+        yield joint.span, "`and` joins conditions, not patterns", advice("patterns of one rule stand between commas")
+    elif len(lefts) != len(rights):
         count = "one pattern" if len(lefts) == 1 else f"{len(lefts)} patterns"
         yield (
             joined(rights).span,
@@ -47,6 +50,11 @@ def what_is_wrong(
     elif len(lefts) > 1 and both_ways is not None:
         message = "a rule of several patterns holds from left to right only"
         yield both_ways, message, replacement("write `=>`", both_ways, "=>")
+
+
+def _joined_by_and(pattern: s.Pattern) -> bool:
+    value = pattern.value if isinstance(pattern, s.PatternComputed) else None
+    return isinstance(value, s.Binary) and value.operator in ("and", "or")
 
 
 def equations(rule: s.Rewrite) -> Iterator[s.Rewrite]:

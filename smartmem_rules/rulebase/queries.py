@@ -1,4 +1,4 @@
-"""What guards may ask of the tensors that a pattern bound: `constant`, `value`, `uses`, `rank`."""
+"""What guards may ask of the tensors that a pattern bound: `constant`, `value`, `uses`, `rank`, `near`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_pattern
-from smartmem_rules.tensor.builtins import DefinitionError, Value
-from smartmem_rules.tensor.definitions.values import Scope, evaluate
+from smartmem_rules.tensor.builtins import DOUBLE, SINGLE, DefinitionError, Value, near
+from smartmem_rules.tensor.definitions.values import Scope, TensorList, evaluate
 
 Subject = TypeVar("Subject", contravariant=True)
 
@@ -75,4 +75,12 @@ def queries_of(
             raise DefinitionError(f"{expr.span}: rank needs a tensor or a list")
         return len(items)
 
-    return {"constant": constant, "value": value, "uses": uses, "rank": rank}
+    return {"constant": constant, "value": value, "uses": uses, "rank": rank, "near": _near}
+
+
+def _near(expr: ast.Call, scope: Scope) -> Value:
+    """Whether two numbers are one to single precision, or to double precision where a tensor of the rule has it."""
+    one, other = (evaluate(argument, scope) for argument in expr.arguments)
+    named = [t for t in scope.tensors.values() if t is not None]
+    types = [m.type.dtype for t in named for m in (t.members if isinstance(t, TensorList) else (t,))]
+    return near(one, other, DOUBLE if "float64" in types else SINGLE)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from smartmem_rules.environment import EMULATED_UNITS
+from smartmem_rules.environment import COMPUTE_UNITS, EMULATED_UNITS
 from smartmem_rules.language.blocks.schedule import Panel
 from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.calibration.record import Calibration
@@ -26,6 +26,9 @@ from smartmem_rules.runtime.plan_file import SLACK
 if TYPE_CHECKING:
     from smartmem_rules.language.blocks.device import Compute, Device as Profile, Memory
     from smartmem_rules.rulebase.base import RuleBase
+
+MOST_UNITS = 1 << 16
+"""Compute units of a device that plans are made for."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
         profile,
         compute=replace(
             compute,
-            units=device.compute_units if own else compute.units,
+            units=_asked_units() or (device.compute_units if own else compute.units),
             register_width=compute.register_width or (_register_width(profile, device) if own else 0),
             half=compute.half if device.capability >= compute.shuffle_capability else "",
             # emulated kernels, for which others wait, are that much slower
@@ -127,6 +130,19 @@ def _order(compute: Compute, device: Device, emulated: bool) -> str:
     if compute.order == "ptx" and not emulated:
         return compute.order if device.capability >= compute.order_capability else ""
     return "atomics" if compute.order and device.ordering_atomics else ""
+
+
+def _asked_units() -> int:
+    """The number of compute units that plans are asked to be made for; 0 for the device's own.
+
+    Raises:
+        DeviceError: the variable of the environment holds no such number.
+    """
+    asked = COMPUTE_UNITS.value()
+    if asked and not (asked.isascii() and asked.isdigit() and 1 <= int(asked) <= MOST_UNITS):
+        problem = f"{COMPUTE_UNITS.name}={asked} is no number of compute units"
+        raise DeviceError(f"{problem}; set it to one from 1 to {MOST_UNITS}")
+    return int(asked or 0)
 
 
 def _emulated_capability() -> tuple[int, int] | None:

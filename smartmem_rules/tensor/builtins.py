@@ -342,6 +342,15 @@ def _parts(text: Value, separator: Value) -> Value:
     return tuple(text.split(separator))
 
 
+SINGLE, DOUBLE = 1e-6, 2.0**-50
+"""How far numbers may be apart, relative to the larger one, that are one in an element type."""
+
+
+def near(a: Value, b: Value, tolerance: float) -> bool:
+    """Whether two numbers are there and differ by at most a share of the larger one."""
+    return a is not None and b is not None and math.isclose(_number(a), _number(b), rel_tol=tolerance)
+
+
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "rank": lambda s: len(as_list(s)),
     "prod": _product,
@@ -381,6 +390,6 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "ceil_div": lambda a, b: spread(lambda x, y: -(-_integer(x) // _integer(y)), a, b),
     "ravel": lambda i, s: ravel(tuple(_as_index(v) for v in as_list(i)), integers(s)),
     "unravel": lambda p, s: unravel(_as_index(p), integers(s)),
-    "near": lambda a, b: a is not None and b is not None and math.isclose(_number(a), _number(b), rel_tol=1e-6),
+    "near": lambda a, b: near(a, b, SINGLE),
     "fail": _fail,
 }

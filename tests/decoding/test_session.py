@@ -108,6 +108,28 @@ def test_a_turn_that_fails_on_the_device_changes_nothing(llama: Generator, monke
         assert session.generate([6], 1) == [expected]
 
 
+@pytest.mark.parametrize("fault", [RunError("lost"), KeyboardInterrupt()])
+def test_a_token_that_fails_on_the_device_is_computed_again(
+    llama: Generator, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    with llama.session() as session:
+        stream = session.stream(TURNS[0], 8)
+        first = [next(stream), next(stream)]
+        length = llama.cache.length
+
+        def fail(*given: Any) -> None:
+            raise fault
+
+        with monkeypatch.context() as broken:
+            broken.setattr(Steps, "_chosen", fail)  # behind the row that the step puts into the cache
+            with pytest.raises(type(fault)):
+                next(stream)
+        assert llama.cache.length == length
+        assert session.tokens == [*TURNS[0], *first]
+        found = session.generate([4], 4)
+        assert by_onnxruntime(model_of("llama_tiny"), [*TURNS[0], *first, 4], 4).agrees(found)
+
+
 def test_sessions_are_of_one_sequence(pythia: Generator) -> None:
     with pytest.raises(GenerateError, match="this generator has several sequences"), pythia.session():
         pass

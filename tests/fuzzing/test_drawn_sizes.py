@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import smartmem_rules as sm
-from smartmem_rules.environment import EMULATED_UNITS, TUNINGS
+from smartmem_rules.environment import COMPUTE_UNITS, EMULATED_UNITS, TUNINGS
 from smartmem_rules.fuzzing.case import Case, Mode
 from smartmem_rules.fuzzing.drawn_sizes import keep_sizes
 from smartmem_rules.fuzzing.judge import RIGHT, judge
@@ -52,3 +52,14 @@ def test_a_case_without_a_device_is_an_error() -> None:
     verdict = judge(_case(Mode(device="none of this name")))
     assert verdict.failed
     assert "there is no device 'none of this name'" in verdict.detail
+
+
+def test_plans_for_other_numbers_of_cores_are_judged() -> None:
+    assert {judge(_case(Mode(cores=cores))).kind for cores in (1, 64)} == {RIGHT}
+
+
+@pytest.mark.parametrize("asked", ["none", "0", "-1", "1.5", "70000"])
+def test_what_is_no_number_of_cores_is_refused(asked: str) -> None:
+    expected = f"SMARTMEM_COMPUTE_UNITS={asked} is no number"
+    with COMPUTE_UNITS.set_to(asked), pytest.raises(sm.errors.SmartmemError, match=expected):
+        sm.optimize(_case(Mode()).model)

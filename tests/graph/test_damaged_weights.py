@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 import smartmem_rules as sm
 from smartmem_rules.graph.importer import import_model
@@ -18,6 +18,7 @@ from smartmem_rules.tensor.primitives import Array
 
 BASE = load_rules()
 NAN, INF = float("nan"), float("inf")
+CONTRIBUTED = ("MatMulNBits", "GatherBlockQuantized", "QLinearConcat")
 TYPES = {np.dtype(t): helper.np_dtype_to_tensor_dtype(np.dtype(t)) for t in (np.float32, np.uint8, np.int64)}
 
 
@@ -25,7 +26,7 @@ def model(
     operator: str, operands: list[str], constants: Mapping[str, Array], given: Mapping[str, Array], **attributes: Any
 ) -> onnx.ModelProto:
     """One node, named `node`; operands that are no constants are inputs of the type and shape of what is given."""
-    domain = "com.microsoft" if operator in ("MatMulNBits", "GatherBlockQuantized", "QLinearAdd", "QGemm") else ""
+    domain = "com.microsoft" if operator in CONTRIBUTED else ""
     node = helper.make_node(operator, operands, ["y"], name="node", domain=domain, **attributes)
     inputs = [helper.make_tensor_value_info(name, TYPES[one.dtype], one.shape) for name, one in given.items()]
     stored = [numpy_helper.from_array(value, name) for name, value in constants.items()]
@@ -77,6 +78,30 @@ def changed(array: Array, place: tuple[int, ...], value: float) -> Array:
     return made
 
 
+def product(a: Array | None = None, b: Array | None = None) -> onnx.ModelProto:
+    """A product of integers, [2, 8] by [8, 6], with zero points."""
+    constants = {"w": np.ones((8, 6), np.uint8)} | {
+        name: zero for name, zero in (("a", a), ("b", b)) if zero is not None
+    }
+    operands = ["x", "w", *[name if name in constants else "" for name in ("a", "b")]]
+    return model("MatMulInteger", operands, constants, {"x": np.ones((2, 8), np.uint8)})
+
+
+def joined(first: float, second: float) -> onnx.ModelProto:
+    """Two parts with scales."""
+    zero, number = np.array(0, np.uint8), np.float32(0.1).reshape(())
+    scaled = {"sa": np.float32(first).reshape(()), "za": zero, "sb": np.float32(second).reshape(()), "zb": zero}
+    operands = ["sy", "zy", "x", "sa", "za", "x", "sb", "zb"]
+    given = {"x": np.ones((2, 8), np.uint8)}
+    return model("QLinearConcat", operands, {"sy": number, "zy": zero, **scaled}, given, axis=1)
+
+
+def quantize_to(dtype: int) -> onnx.ModelProto:
+    constants = {"s": scales(1)[0].reshape(()), "z": np.array(3, np.uint8)}
+    given = {"x": np.ones((2, 8), np.float32)}
+    return model("QuantizeLinear", ["x", "s", "z"], constants, given, output_dtype=dtype)
+
+
 S = np.full((8, 2), 0.1, np.float32)
 ORDINARY = "a scale must be a finite number other than 0; quantize the model again"
 OF_BLOCKS = "the scale of a block must be a finite number; quantize the model again"
@@ -94,6 +119,8 @@ OF_BLOCKS = "the scale of a block must be a finite number; quantize the model ag
         (quantize(NAN), ["'s' is nan; ", ORDINARY]),
         (quantized_convolution(sy=np.array(0, np.float32)), ["QLinearConv 'node'", "'sy' is 0.0; ", ORDINARY]),
         (quantized_convolution(sw=scales(1, 1, NAN, 1)), ["'sw' is nan at [2]", ORDINARY]),
+        (joined(0.0, 0.1), ["QLinearConcat 'node'", ORDINARY]),
+        (joined(0.1, NAN), ["QLinearConcat 'node'", ORDINARY]),
         (blocks({"s": changed(S, (3, 1), NAN)}), ["MatMulNBits 'node'", "'s' is nan at [3, 1]", OF_BLOCKS]),
         (blocks({"z": changed(S, (0, 1), INF)}), ["'z' is inf at [0, 1]", "a zero point must be a finite number"]),
         (blocks({"g": np.full(64, 2, np.int32)}), ["'g' is 2 at [0]", "must name one of the blocks of K"]),
@@ -122,6 +149,9 @@ def test_numbers_that_no_scale_can_be_are_named(broken: onnx.ModelProto, said: l
         (blocks({"s": np.ones((8, 3), np.float32)}), ["holds_blocks(SC, N, Q)", "SC is [8, 3]"]),
         (blocks({"z": np.zeros((8, 2), np.uint8)}), ["holds_blocks(ZP, N, Z)", "ZP is [8, 2]"]),
         (blocks({"g": np.zeros(60, np.int32)}), ["GI == [K]", "GI is [60]"]),
+        (product(a=np.zeros(3, np.uint8)), ["MatMulInteger (node)", "fits(U, [I])", "U is [3]"]),
+        (product(b=np.zeros(5, np.uint8)), ["MatMulInteger (node)", "fits(V, [J])", "V is [5]"]),
+        (quantize_to(TensorProto.INT8), ["QuantizeLinear (node)", "output_dtype is int8"]),
         (rows(block_size=16), ["GatherBlockQuantized (node)", "SC == [N, G]", "SC is [10, 2]"]),
     ],
 )
@@ -138,6 +168,13 @@ def test_blocks_of_zeros_alone_have_the_scale_zero() -> None:
     given = blocks({"s": changed(changed(S, (3, 1), 0.0), (4, 0), -0.0)})
     import_model(given, BASE, {})
     import_model(dequantize(np.zeros((2, 6), np.float32), axis=0, block_size=4), BASE, {})
+
+
+def test_zero_points_of_rows_and_columns_fit() -> None:
+    import_model(product(np.zeros(2, np.uint8), np.zeros(6, np.uint8)), BASE, {})
+    import_model(product(np.zeros((), np.uint8), np.zeros(1, np.uint8)), BASE, {})
+    import_model(joined(0.1, 0.2), BASE, {})
+    import_model(quantize_to(TensorProto.UINT8), BASE, {})
 
 
 def test_the_scale_of_a_bias_may_be_too_small_for_a_float() -> None:

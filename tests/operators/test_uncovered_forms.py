@@ -101,6 +101,51 @@ def test_nothing_is_selected_from_nothing() -> None:
     assert optimize(model).run({"x": np.zeros((0, 3), np.float32)})["y"].shape == (2, 0)
 
 
+@pytest.mark.parametrize("axes", [[1, 1], [1, -3], [0, 3, -1]], ids=str)
+@pytest.mark.parametrize("operator", ["ReduceSum", "ReduceMean", "ReduceProd", "ReduceL2", "ReduceMax"])
+def test_an_axis_that_is_named_twice_is_reduced_once(operator: str, axes: list[int]) -> None:
+    x, y = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (1, 3, 1, 5)), onnx.ValueInfoProto(name="y")
+    nodes = [helper.make_node(operator, ["x", "axes"], ["r"], keepdims=0), helper.make_node("Relu", ["r"], ["y"])]
+    graph = helper.make_graph(nodes, "one", [x], [y], [numpy_helper.from_array(np.array(axes), "axes")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    feeds = {"x": numbers(1, 3, 1, 5)}
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert np.allclose(optimize(model).run(feeds)["y"], session.run(None, feeds)[0], rtol=1e-6)
+
+
+def test_axes_are_squeezed_once() -> None:
+    x, y = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (1, 3, 1)), onnx.ValueInfoProto(name="y")
+    axes = numpy_helper.from_array(np.array([0, -3, 0]), "axes")
+    graph = helper.make_graph([helper.make_node("Squeeze", ["x", "axes"], ["y"])], "one", [x], [y], [axes])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    assert optimize(model).run({"x": numbers(1, 3, 1)})["y"].shape == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "constants", "expected"),
+    [
+        ("Transpose", {"perm": [0, 1, 1]}, [], "requires sort"),
+        ("Unsqueeze", {}, [np.array([0, -5])], "an axis is named twice"),
+        ("CenterCropPad", {"axes": [1, -2]}, [np.array([2, 2])], "an axis is named twice"),
+    ],
+)
+def test_axes_are_different_ones(
+    operator: str, attributes: dict[str, Any], constants: list[np.ndarray], expected: str
+) -> None:
+    x, y = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (2, 3, 4)), onnx.ValueInfoProto(name="y")
+    names = [f"c{k}" for k, _ in enumerate(constants)]
+    graph = helper.make_graph(
+        [helper.make_node(operator, ["x", *names], ["y"], **attributes)],
+        "one",
+        [x],
+        [y],
+        [numpy_helper.from_array(c, n) for c, n in zip(constants, names, strict=True)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    with pytest.raises(SmartmemError, match=expected):
+        optimize(model)
+
+
 @pytest.mark.parametrize("attributes", [{"exclusive": -1}, {"reverse": 2}])
 def test_flags_are_0_or_1(attributes: dict[str, int]) -> None:
     x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (3,))

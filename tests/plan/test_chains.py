@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import smartmem_rules as sm
+from smartmem_rules.environment import COMPUTE_UNITS
 from smartmem_rules.plan.kernel.launch import Ordered
 from tests.plan.models import Array, Node, model, normal
 from tests.plan.running import Mode, by_onnxruntime, plan_of, prepare
@@ -115,3 +117,16 @@ def test_unlike_kernels_run_side_by_side() -> None:
     forms = planned(nodes, feeds, constants, "y t")
     assert forms.count("beside") == 1
     assert len(forms) <= 2
+
+
+@pytest.mark.parametrize("cores", [1, 2, 64])
+@pytest.mark.parametrize("axes", [[0, 1, 2, 3], [0, 2], [2]], ids=str)
+def test_a_reduction_over_a_products_rows_keeps_its_own_rows(cores: int, axes: list[int]) -> None:
+    """Where a work-item owns all rows of a batch, a kernel that joins it may have fewer of them."""
+    feeds, constants = {"x": normal(3, 3, 5, 7), "u": weights(7, 8)}, {"axes": np.array(axes)}
+    proto = model([("MatMul", "x u", "a"), ("ReduceMin", "a axes", "y")], feeds, "y", constants)
+    with COMPUTE_UNITS.set_to(str(cores)):
+        optimized = sm.optimize(proto)
+    assert np.allclose(optimized.run(feeds)["y"], by_onnxruntime(proto, feeds)["y"], rtol=TOLERANCE)
+    if cores == 1 and len(axes) == 4:
+        assert [launch.form for launch in optimized.plan.launches] == ["chain"]

@@ -98,7 +98,7 @@ def command(
     with progress_display() as progress:
         extents = dims | dims_within(model, given) if given else dims
         generator = Generator(model, len(asked.prompts), bound, block, progress, cache, extents, **how)
-        generator.checked(asked.prompts, tokens, sampling, given)  # before plans are made
+        generator.checked(asked.prompts, tokens, sampling, given, asked.stop)  # before plans are made
         generator.prepare(sampling)
     report = _generated(generator, model, asked, sampling, given, shows=not as_json)
     if as_json:

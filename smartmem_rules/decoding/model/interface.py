@@ -17,6 +17,8 @@ TOKENS = ("input_ids", "decoder_input_ids")
 MASK = "attention_mask"
 POSITIONS = "position_ids"
 LOGITS = "logits"
+BRANCH = "use_cache_branch"
+"""Of two decoders that optimum merged: whether there is a cache."""
 RANK = 4
 """Of a cached tensor: sequences, heads, positions and channels."""
 
@@ -84,6 +86,11 @@ def interface_of(model: onnx.ModelProto) -> Interface:
     tokens = next((name for name in TOKENS if name in inputs), None)
     if tokens is None:
         raise GenerateError(f"the model has no input {' or '.join(TOKENS)}; its inputs are {_listed(inputs)}")
+    if BRANCH in inputs:
+        raise GenerateError(
+            f"the input {BRANCH} chooses between two merged models, one without a cache and one with it; give one "
+            "model whose cache may be empty (optimum: --no-post-process does not merge)"
+        )
     alike = {name: value for name, value in inputs.items() if present_of(name) is not None}
     grown = _open(inputs[tokens], 1) | {part for value in alike.values() for part in _past_extents(value, outputs)}
     cached = tuple(_cached(inputs, outputs, grown))

@@ -16,6 +16,7 @@ from smartmem_rules.decoding.model.graphs import PAST, SEQUENCE, Step, make_step
 from smartmem_rules.decoding.model.growth import growth_of
 from smartmem_rules.decoding.model.interface import LOGITS, POSITIONS, Interface, interface_of
 from smartmem_rules.decoding.model.keeping import Facts
+from smartmem_rules.decoding.model.parts import parts_of
 from smartmem_rules.decoding.model.unchanging import Given, computed_once, make_once, with_extents
 from smartmem_rules.graph.failures import UncoveredNodesError
 from smartmem_rules.graph.importer import import_model
@@ -67,6 +68,7 @@ class Reading:
         make_step(model, interface, step)
         graph = self._imported(model, folder, step)
         _check_logits(graph, interface.tokens)
+        _check_presents(graph, interface, step)
         return graph
 
     def once(self, interface: Interface, further: Sequence[Given], outputs: Sequence[Given]) -> Graph:
@@ -90,6 +92,7 @@ class Reading:
         step = Step(sequences=self.sequences, behind=True, selection=Selection(kind=GREATEST), given=(*further, *once))
         make_step(model, interface, step)
         graph = self._imported(model, folder, step)
+        _check_presents(graph, interface, step)
         bounds = input_bounds(graph)
         definitions = (self.base.operators.get(node.operator, ()) for node in graph.nodes)
         operands = {operand.name for overloads in definitions for one in overloads for operand in one.inputs}
@@ -146,8 +149,8 @@ class Reading:
         except LimitError as error:
             self._import(model, folder, {tokens: 1})  # where one token is too much as well, it is not the bound
             raise GenerateError(
-                f"the cache is bound to {self.bound} tokens of each sequence, which is too many for this model: "
-                f"{error}; give a shorter bound"
+                f"the cache is bound to {self.bound} tokens of each of {self.sequences} sequences, which is too many "
+                f"for this model: {error}; give a shorter bound{' or fewer sequences' if self.sequences > 1 else ''}"
             ) from error
         except UncoveredNodesError as error:
             said = "\n".join(line for line in str(error).splitlines() if "--dim" not in line)
@@ -168,3 +171,19 @@ def _check_logits(graph: Graph, tokens: str) -> None:
             f"the output {LOGITS} is {shape_text(shape)}, and has to be [sequences, tokens, vocabulary], with the "
             "logits of each token of a prompt; export the model again"
         )
+
+
+def _check_presents(graph: Graph, interface: Interface, step: Step) -> None:
+    """Refuse a model whose present has not one position for each of the past and each new token."""
+    for tensor in interface.cached:
+        (first, *_) = parts_of(tensor, step.cache)
+        expected = [step.sequences, *tensor.shape[1:]]
+        expected[tensor.axis] = graph.types[interface.tokens].shape[1]
+        if step.behind:
+            expected[tensor.axis] += graph.types[first.input].shape[0]
+        shape = graph.types[tensor.present].shape
+        if shape != tuple(expected):
+            raise GenerateError(
+                f"the output {tensor.present!r} is {shape_text(shape)}, and has to be {shape_text(expected)}: a "
+                "position for each token before and each new one; export the model again"
+            )

@@ -59,6 +59,8 @@ def near_each_other(node: onnx.NodeProto, operands: Operands) -> bool:
         return False
     with np.errstate(all="ignore"):
         one, other = operands[0].astype(np.float64), operands[1].astype(np.float64)
+        if one.shape[-1] != other.shape[-1]:
+            return False
         apart = np.sum((one[:, None] - other[None]) ** 2, axis=-1)
         lengths = np.sum(one**2, axis=-1)[:, None] + np.sum(other**2, axis=-1)[None]
         return bool(np.any(apart < 1e-6 * lengths))

@@ -189,10 +189,13 @@ class Builder:
         return made
 
     def reduced(self, operator: str, name: str, axes: Sequence[int], keep: bool) -> str | None:
-        """A reduction, written as the opset wants it."""
+        """A reduction, written as the opset wants it; now and then an axis is named twice, once from the end."""
+        axes = list(axes)
+        if axes and self.chance(0.05):
+            axes.append(self.pick(axes) - self.array(name).ndim)
         if operator == "ReduceSum" or self.opset >= 18:
-            return self.one(operator, [name, self.ints(list(axes))], keepdims=int(keep))
-        return self.one(operator, [name], axes=list(axes), keepdims=int(keep))
+            return self.one(operator, [name, self.ints(axes)], keepdims=int(keep))
+        return self.one(operator, [name], axes=axes, keepdims=int(keep))
 
     # --- operators ---
 

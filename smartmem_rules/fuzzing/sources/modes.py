@@ -13,6 +13,8 @@ _PROFILES = ("auto", "auto", "auto", "auto", "auto", "adreno_740", "nvidia")
 
 _UNITS = ("", "8.0", "9.0")
 """Compute capabilities whose matrix units are emulated for plans of NVIDIA's profile."""
+_CORES = (0, 0, 1, 1, 4, 64)
+"""Compute units that plans for CPUs are made for; 0 stands for the computer's own."""
 _WITH_DRAWN_SIZES = 0.2
 """Of the plans."""
 
@@ -32,6 +34,7 @@ def draw_mode(random: np.random.Generator) -> Mode:
         debug=bool(random.random() < 0.15),
         units=str(random.choice(_UNITS)) if device == "nvidia" else "",
         sizes=int(random.integers(1, 1 << 30)) if random.random() < _WITH_DRAWN_SIZES else 0,
+        cores=int(random.choice(_CORES)) if device == "auto" else 0,
     )
 
 

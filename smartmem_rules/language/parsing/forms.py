@@ -56,7 +56,8 @@ _ENDS_VALUE = re.compile(r"[\w\])\"]\s*$")
 def form(stop: Stop) -> Fix:
     """What is missing at a place, and how the item or clause reads that it lies in."""
     text = without_texts(stop.text)
-    return advice("; ".join(filter(None, (_missing(stop, text), _form(text)))))
+    done = "OPERATOR" in stop.accepted and text.rstrip().endswith("}")
+    return advice("; ".join(filter(None, (_missing(stop, text), _form(text, done)))))
 
 
 def _missing(stop: Stop, text: str) -> str:
@@ -77,9 +78,10 @@ def _missing(stop: Stop, text: str) -> str:
     return ""
 
 
-def _form(text: str) -> str:
+def _form(text: str, done: bool) -> str:
+    """How the item reads that a text ends in; `done` where all items are complete."""
     items = list(_FIRST.finditer(text))
-    inside = items[-1] if items else None
+    inside = items[-1] if items and not done else None
     if inside is None:
         return "an item begins with `operator`, `rewrite`, `eliminate`, `function`, `let`, ..."
     word = inside[1]

@@ -105,7 +105,7 @@ def _other_word(stop: Stop) -> Fix | None:
         return replacement(f"write `{plain}`", stop.here(1), plain)  # such as a parenthesis of a Chinese keyboard
     if rest[:1] == "'":
         return _in_quotes(stop)
-    for word in (rest[:2], stop.found, rest[:1]):
+    for word in (stop.found, *((rest[:2], rest[:1]) if not rest[:1].isalnum() else ())):
         if word in _ADVICE and (word == "/*" or "OPERATOR" in stop.accepted):
             return advice(_ADVICE[word])
         if word in _INSTEAD and (word != "->" or "=>" in stop.signs):

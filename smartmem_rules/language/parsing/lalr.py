@@ -25,7 +25,11 @@ _ALWAYS = frozenset({"ELSE"})
 
 
 class Refused(Exception):
-    """The text is not of the language."""
+    """The text is not of the language; `place` is how many of its characters were taken."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__(place)
+        self.place = place
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ def parse(text: str, callbacks: object) -> Any:
         while True:
             action = actions[states[-1]].get(terminal)
             if action is None:
-                raise Refused
+                raise Refused(token.start_pos or 0)
             if action >= 0:
                 states.append(action)
                 values.append(token)
@@ -109,7 +113,7 @@ def parse(text: str, callbacks: object) -> Any:
             states.append(gotos[states[-1]][origin])
             if states[-1] == automaton.tables.end:
                 return values[-1]
-    raise Refused
+    raise Refused(len(text))
 
 
 def _tokens(text: str, states: Sequence[int], automaton: _Automaton) -> Iterator[Token]:
@@ -121,7 +125,7 @@ def _tokens(text: str, states: Sequence[int], automaton: _Automaton) -> Iterator
         lexer = lexers[states[-1]]
         match = lexer.match(text, position)
         if match is None or match.end() == position:
-            raise Refused
+            raise Refused(position)
         group = match.lastindex
         begin = match.start(group) if group is not None else match.end()
         if begin > position:

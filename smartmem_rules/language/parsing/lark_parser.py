@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from threading import Lock
 from typing import Any, cast
@@ -15,7 +15,7 @@ from lark.lexer import PatternStr
 
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, moved
-from smartmem_rules.language.fixes import advice, spelling
+from smartmem_rules.language.fixes import inserted, spelling
 from smartmem_rules.language.parsing import lalr
 from smartmem_rules.language.parsing.builder import Builder
 from smartmem_rules.language.parsing.expectation import in_words
@@ -23,7 +23,8 @@ from smartmem_rules.language.parsing.forms import form
 from smartmem_rules.language.parsing.grammar import builder_of_lark, grammar, resolving
 from smartmem_rules.language.parsing.headings import upper_case_let
 from smartmem_rules.language.parsing.hints import hint, rangeless
-from smartmem_rules.language.parsing.repairs import repaired
+from smartmem_rules.language.parsing.repairs import LONGEST, farther, repaired
+from smartmem_rules.language.parsing.slips.finding import late_slip, slip
 from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.syntax import Module, Span
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
@@ -91,7 +92,8 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
 def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     span = _error_span(text, file, error)
     if isinstance(error, UnexpectedCharacters) and error.char == '"':
-        closed = advice('close it with `"` on its line')
+        end = span._replace(end_column=len(text.split("\n")[span.line - 1].rstrip()) + 1)
+        closed = inserted('close it with `"` on its line', end, '"')
         return Diagnostic(Code.SYNTAX, "error", "this string is not closed on its line", span, fix=closed)
     accepted = _accepted(text)
     expected = in_words(accepted, grammar().terminals)
@@ -101,11 +103,22 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     line = lines[span.line - 1] if span.line <= len(lines) else ""
     before = "\n".join([*lines[: span.line - 1], line[: span.column - 1]])
     signs = _signs(accepted)
-    stop = Stop(found.strip("`"), accepted, signs, line, before, span)
+    stop = Stop(found.strip("`"), accepted, signs, line, before, span, text[len(before) :])
+    code = stop.without_comments()
+    meant = slip(code)
+    if meant is not None:
+        elsewhere = meant.span is not None and meant.span != span
+        shown = f"`{_piece(lines, meant.span)}`" if meant.span is not None and elsewhere else found
+        message = meant.message or f"{shown} cannot stand here"
+        place = meant.span or span
+        return Diagnostic(Code.SYNTAX, "error", message, place, note=None if elsewhere else note, fix=meant.fix)
     fix = hint(stop)
+    if fix is not None and fix.edits and len(text) <= LONGEST and not farther(text, fix.edits):
+        fix = None
     if fix is None and _WORD.fullmatch(found.strip("`")):
         fix = spelling(found.strip("`"), filter(str.isalpha, signs), span)
-    fix = fix or repaired(text, stop) or form(stop)
+    late = late_slip(code) if fix is None else None
+    fix = fix or (late.fix if late is not None else None) or repaired(text, stop) or form(stop)
     begin = rangeless(stop)
     if begin is not None:
         return Diagnostic(Code.SYNTAX, "error", "this reduction has no range", begin, fix=fix)
@@ -114,6 +127,12 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
         message = "the name of a rule's value begins with an upper-case letter"
         return Diagnostic(Code.SYNTAX, "error", message, named, fix=fix)
     return Diagnostic(Code.SYNTAX, "error", f"{found} cannot stand here", span, note=note, fix=fix)
+
+
+def _piece(lines: Sequence[str], span: Span) -> str:
+    """The text of a place, to the end of its line."""
+    line = lines[span.line - 1]
+    return line[span.column - 1 : span.end_column - 1 if span.end_line == span.line else len(line)]
 
 
 def _signs(accepted: Collection[str]) -> frozenset[str]:

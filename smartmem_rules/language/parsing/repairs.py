@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from smartmem_rules.language.expressions import Span
 from smartmem_rules.language.fixes import Edit, Fix, applied, before, edit, nearest
 from smartmem_rules.language.parsing import lalr
+from smartmem_rules.language.parsing.brackets import open_brackets
 from smartmem_rules.language.parsing.builder import Builder
 from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
@@ -18,7 +19,7 @@ _OPENING = ("(", "[", "<")
 _WORDS = ("then", "else", "where", "for", *ITEM_WORDS)
 """Words that stand between parts or begin an item."""
 _SPELT = (*_WORDS, "in", "and", "or", "not", "if", "relaxes", "tags", "cites", "unsound", "explores", "require")
-_LONGEST = 20_000
+LONGEST = 20_000
 """Characters of an item that is tried: each try parses all of it."""
 _PIECE = re.compile(r'"[^"\n]*"|\w+|=>|<=>|->|==|!=|<=|>=|::|\*\*|//|\S')
 
@@ -29,11 +30,11 @@ def repaired(text: str, stop: Stop) -> Fix | None:
     A sign or word is inserted before the place, the word before it is spelt otherwise, what stands there or before it
     is left out, a sign stands in place of it, or two neighbours change places.
     """
-    if len(text) > _LONGEST:
+    if len(text) > LONGEST:
         return None
     kinds = (_insertions, _parted, _begun, _respelt, _left_out, _replacements, _swapped)
     for tries in (kind(stop) for kind in kinds):
-        found = [fix for fix in tries if _parses(applied(text, fix.edits))]
+        found = [fix for fix in tries if parses(applied(text, fix.edits))]
         if len(found) == 1:
             return found[0]
     return None
@@ -42,15 +43,17 @@ def repaired(text: str, stop: Stop) -> Fix | None:
 def _insertions(stop: Stop) -> Iterator[Fix]:
     shown = _shown(stop)
     for sign in _SIGNS:
-        if sign in stop.signs:
+        # a list that goes on behind the end of a line has its comma there
+        if sign in stop.signs and (sign != "," or not stop.begins_line() or open_brackets(stop.text)):
             blank = " " if sign in ("->", "=>", "=", "in", "{") else ""
             yield edit(f"`{sign}` is missing {shown}", Edit(stop.behind_text(), blank + sign))
 
 
 def _begun(stop: Stop) -> Iterator[Fix]:
     """With a bracket or a word before the place that begins what stands there."""
+    signature = re.match(r"operator\b[^{]*$", stop.before) is not None
     for sign in (*_OPENING, *_WORDS):
-        if sign in stop.signs:
+        if sign in stop.signs and (sign != "<" or signature):
             inserted = Edit(before(stop.span), sign + " " * sign.isalpha())
             yield edit(f"`{sign}` is missing {_shown(stop)}", inserted)
 
@@ -80,7 +83,7 @@ def _respelt(stop: Stop) -> Iterator[Fix]:
 def _left_out(stop: Stop) -> Iterator[Fix]:
     """Without a sign at the place, or a word that stands there twice; else without the sign before the place."""
     here, last = _piece_at(stop), piece_before(stop)
-    if here and (not here[0].isalnum() or here == last):
+    if here and (not (here[0].isalnum() or here[0] == "_") or here == last):
         twice = "it stands there twice: " if here == last else ""
         yield edit(f"{twice}leave `{here}` out", Edit(stop.here(len(here)), ""))
     elif last and not last[0].isalnum() and last[0] not in '_"':
@@ -98,7 +101,7 @@ def _replacements(stop: Stop) -> Iterator[Fix]:
 def _swapped(stop: Stop) -> Iterator[Fix]:
     """With what stands at the place before what stands before it."""
     here, last = _piece_at(stop), piece_before(stop)
-    if here and last:
+    if here and last and stop.line[stop.span.column - 2 : stop.span.column - 1].isspace():
         first = _before(stop, last)
         between = stop.line[first.end_column - 1 : stop.span.column - 1]
         place = first._replace(end_column=stop.span.column + len(here))
@@ -123,11 +126,22 @@ def _before(stop: Stop, piece: str) -> Span:
     return stop.span._replace(column=column, end_line=stop.span.line, end_column=column + len(piece))
 
 
-def _parses(text: str) -> bool:
+def farther(text: str, edits: Iterable[Edit]) -> bool:
+    """Whether the parser takes more of a text once edits are made: less of it is left where it stops."""
+    return _left(applied(text, edits)) < _left(text)
+
+
+def parses(text: str) -> bool:
+    """Whether a text follows the grammar."""
+    return _left(text) == 0
+
+
+def _left(text: str) -> int:
+    """How many characters the parser does not take; 0 where it takes all of them, and finds nothing wrong."""
     builder = Builder()
     builder.begin(text, "")
     try:
         lalr.parse(text, builder)
-    except lalr.Refused:
-        return False
-    return not builder.problems
+    except lalr.Refused as refused:
+        return len(text) - refused.place + 1
+    return 1 if builder.problems else 0

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from smartmem_rules.language.expressions import Span
 from smartmem_rules.records import dataclass
+
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|#[^\n]*')
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,7 @@ class Stop:
         line: the line of it.
         text: all text of the item up to there, its first line on the line that it has in the file.
         span: its place.
+        rest: the text of the item from there on.
     """
 
     found: str
@@ -28,11 +32,38 @@ class Stop:
     line: str
     text: str
     span: Span
+    rest: str = ""
 
     @property
     def before(self) -> str:
         """The text of the item up to here."""
         return self.text.lstrip()
+
+    @property
+    def whole(self) -> str:
+        """The text of the item; the place is at `len(self.text)`."""
+        return self.text + self.rest
+
+    def without_comments(self) -> Stop:
+        """The same with blanks in place of comments."""
+        code = _COMMENT.sub(lambda match: match[1] or " " * len(match[0]), self.whole)
+        place = len(self.text)
+        return replace(self, text=code[:place], rest=code[place:])
+
+    def begins_line(self) -> bool:
+        """Whether only blanks stand before the place on its line."""
+        return not self.line[: self.span.column - 1].strip()
+
+    def at_item(self) -> bool:
+        """Whether an item could begin at the place, which is the first of its line."""
+        return "OPERATOR" in self.accepted and self.begins_line()
+
+    def between(self, begin: int, end: int) -> Span:
+        """The span of a piece of `whole`."""
+        text = self.whole
+        first, last = text.count("\n", 0, begin) + 1, text.count("\n", 0, end) + 1
+        columns = [at - text.rfind("\n", 0, at) for at in (begin, end)]
+        return self.span._replace(line=first, column=columns[0], end_line=last, end_column=columns[1])
 
     def behind_text(self) -> Span:
         """The empty place where the text before it ends."""

@@ -46,7 +46,7 @@ LIST_DOCS: dict[str, tuple[str, str]] = {
     "distinct": ("distinct(s)", "each element once, in the order of its first place"),
     "letters": ("letters(text)", "the characters of a text without blanks; `...` is one"),
     "parts": ("parts(text, separator)", "the pieces of a text between separators"),
-    "near": ("near(a, b)", "whether two numbers differ by at most one part in a million"),
+    "near": ("near(a, b)", "whether two numbers are one to single precision, beside doubles to double"),
     "fail": ('fail("why")', "this operator cannot be used so"),
 }
 ELEMENT_DOCS: dict[str, tuple[str, str]] = {

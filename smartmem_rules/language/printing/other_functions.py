@@ -38,6 +38,14 @@ _OTHER = {
     **dict.fromkeys(("average", "avg"), "a mean is a reduction: `mean(k < K) x[k]`"),
     **dict.fromkeys(("is_scalar", "scalar"), "write `prod(shape(x)) == 1`, or `rank(x) == 0`"),
     **dict.fromkeys(("in", "member", "isin"), "write `contains([1, 2], VALUE)`"),
+    **dict.fromkeys(("has_one_use", "one_use", "single_use", "has_single_use", "hasOneUse"), "write `uses(x) == 1`"),
+    **dict.fromkeys(("divmod",), "write both: `m // K, m % K`"),
+    **dict.fromkeys(("isinstance", "is_a", "is_op"), "name the operator in the pattern: `Add(Neg(x), y)`"),
+    **dict.fromkeys(
+        ("is_float", "is_floating_point", "is_integer"), 'write `contains(["float16", "float32"], dtype(x))`'
+    ),
+    **dict.fromkeys(("print", "assert", "log_debug"), "leave it out: an expression only gives a value"),
+    **dict.fromkeys(("transpose",), "write the indices in another order: `y[i, j] = x[j, i]`"),
     **dict.fromkeys(("dot", "matmul", "einsum"), "a product is a reduction: `sum(k < K) a[i, k] * b[k, j]`"),
     **dict.fromkeys(("softmax",), "name the operator in a rule, `Softmax(x)`, or write its equations"),
 }
@@ -77,6 +85,14 @@ _KINDS = {
     **dict.fromkeys(("number", "real", "scalar"), "float"),
 }
 """Dtypes and kinds of attributes of other languages."""
+_TYPES_OF_C = {
+    **dict.fromkeys(
+        ("double", "single", "half", "fp32", "fp64", "f32", "f64", "float32", "float64", "float16"), "float"
+    ),
+    **dict.fromkeys(("long", "i64", "i32", "int32", "int64", "int8", "uint8", "size_t", "unsigned", "short"), "int"),
+    **dict.fromkeys(("list", "tuple", "array", "vector", "shape", "axes"), "ints"),
+}
+"""The kinds of attributes that numbers of other languages would have."""
 _TYPES = {**dict.fromkeys(DTYPES), "double": "float64", "half": "float16", "long": "int64", "int": "int64"}
 
 
@@ -100,6 +116,8 @@ def operator_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix 
 def kind_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix | None:
     """The dtype or the kind of attribute that other languages call by a name."""
     same = _KINDS.get(name.lower())
+    if same not in known and name in _TYPES_OF_C:
+        same = _TYPES_OF_C[name]
     return replacement(f"write `{same}`", place, same) if same is not None and same in known else None
 
 

@@ -176,7 +176,7 @@ class _Chains:
         values = next((v for r in reads if (v := self._solve(source, r, own)) is not None), None)
         if values is None or not _keeps_batch(values, sizes.batch, source):
             return None
-        moved = _substituted(kernel, values, source)
+        moved = _substituted(kernel, values, source, sizes)
         for read in (r for e in expressions(moved) for r in _reads(e) if r.tensor in source.written):
             if _row_of(source, read) != tuple(map(variable, source.keys)):
                 return None
@@ -288,8 +288,12 @@ def _keeps_batch(values: Mapping[Var, Index], batch: tuple[Var, ...], source: Gr
     return [values[v] for v in batch] == [variable(v) for v in source.batch]
 
 
-def _substituted(kernel: Kernel, values: Mapping[Var, Index], source: GrowingChain) -> Kernel:
-    """The kernel over the chain's rows; without rows of its own choice it keeps its own."""
+def _substituted(kernel: Kernel, values: Mapping[Var, Index], source: GrowingChain, sizes: Resources) -> Kernel:
+    """The kernel over the chain's rows; over its own where a work-item owns all rows of a batch.
+
+    Args:
+        sizes: of the kernel, whose rows need not be as many as the chain's then: a reduction over all of them has one.
+    """
 
     def change(expr: Expr) -> Expr:
         return substitute_variables(expr, values)
@@ -298,8 +302,9 @@ def _substituted(kernel: Kernel, values: Mapping[Var, Index], source: GrowingCha
         return replace(store, indices=tuple(substitute(i, values) for i in store.indices), value=change(store.value))
 
     moved = kernel.changed(change, moved_store)
+    m = sizes.m if source.whole else source.m
     if moved.contraction is None:
-        return replace(moved, axes=(*source.batch, *source.m))
-    c = replace(moved.contraction, batch=source.batch, m=moved.contraction.m if source.whole else source.m)
+        return replace(moved, axes=(*source.batch, *m))
+    c = replace(moved.contraction, batch=source.batch, m=m)
     columns = (c.n,) if c.n in kernel.axes else ()
     return replace(moved, contraction=c, axes=(*c.batch, *c.m, *columns))

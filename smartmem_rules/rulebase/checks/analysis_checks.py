@@ -60,11 +60,23 @@ def check_facts(
         bound = {node.name for node in nodes(item.left) if isinstance(node, s.PatternVariable)}
         whole = {id(guard) for guard in item.guards if _asks_of_one(guard, bound)}
     for node in nodes(item):
-        if isinstance(node, s.Call) and node.function in names.analyses and id(node) not in whole:
+        if not isinstance(node, s.Call) or node.function not in names.analyses or len(node.arguments) != 1:
+            continue  # a wrong number of arguments has its own message
+        if id(node) not in whole:
             message = f"`{node.function}` is asked of one tensor of the left side, as a guard of its own of a rewrite"
-            fix = advice(f"write `where {node.function}(x), ...`, with commas between the guards")
+            said = f"write `where {node.function}(x), ...`, with commas between the guards"
+            if isinstance(item, s.Rewrite) and any(_in_or(guard, node) for guard in item.guards):
+                said = f"{said}; the other case of `or` is a second rule"
+            fix = advice(said)
             place = head(node.span, node.function)
             yield Diagnostic(Code.FACT_IN_EXPRESSION, "error", message, place, fix=fix)
+
+
+def _in_or(guard: s.Expression, node: s.Call) -> bool:
+    return any(
+        isinstance(part, s.Binary) and part.operator == "or" and any(one is node for one in nodes(part))
+        for part in nodes(guard)
+    )
 
 
 def _asks_of_one(guard: s.Expression, bound: set[str]) -> bool:

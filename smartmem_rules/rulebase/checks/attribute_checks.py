@@ -13,6 +13,9 @@ from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, advice, any_of, edit, nearest, spelling
 from smartmem_rules.tensor.expr import ALL_DTYPES
 
+_FOREIGN = {"True": "true", "False": "false", "None": "none", "null": "none", "nil": "none"}
+_NUMBERS = {"True": "1", "False": "0"}
+"""Values of other languages, as kinds of attributes have them that are no `bool`."""
 _LIKE_A_DTYPE = re.compile(r"u?int\d+|b?float\d+\w*")
 
 
@@ -34,6 +37,15 @@ def check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator]
             secondary = (first[attribute.name].place("name"), "it is given here already")
             left_out = advice("leave one of them out; a guard compares values: `where t == u`")
             yield Diagnostic(Code.DUPLICATE_NAME, "error", message, place, secondary=secondary, fix=left_out)
+        elif isinstance(attribute.value, s.Name) and attribute.value.id in _FOREIGN:
+            word, kinds = (
+                attribute.value.id,
+                {one.kind for each in overloads for one in each.attributes if one.name == attribute.name},
+            )
+            new = _FOREIGN[word] if kinds == {"bool"} or word not in _NUMBERS else _NUMBERS[word]
+            message = f"`{word}` is no value here: a name binds the attribute, whatever it is"
+            fix = edit(f"write `{new}`", Edit(attribute.value.span, new, word))
+            yield Diagnostic(Code.UNDEFINED_NAME, "error", message, attribute.value.span, fix=fix)
         first.setdefault(attribute.name, attribute)
     dtypes = _dtype_attributes(overloads)
     for attribute in pattern.attributes:

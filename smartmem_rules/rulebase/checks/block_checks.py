@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.block_meanings import (
+    as_meant,
+    at_home,
+    glued,
+    limit_meant,
+    subjects_meant,
+    value_meant,
+)
 from smartmem_rules.language.blocks.keys import Key, value_place, values_of
 from smartmem_rules.language.blocks.strategy import LIMITS, PhaseError, phase_of, rulesets_of
 from smartmem_rules.language.blocks.workarounds import ClauseError, workaround_of
@@ -23,7 +31,7 @@ from smartmem_rules.language.fixes import (
     replacement,
     spelling,
 )
-from smartmem_rules.language.schema import ACTIONS, RESULTS, SUBJECTS, keys_of_block
+from smartmem_rules.language.schema import ACTIONS, RESULTS, SUBJECTS, keys_of_block, keys_of_kind
 from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
 
 Known = Mapping[str, Collection[str]]
@@ -32,8 +40,11 @@ Known = Mapping[str, Collection[str]]
 
 def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
     """The problems of one block against the schema of its kind."""
-    keys = {key.name: key for key in keys_of_block(block)}
     yield from _check_subject(block)
+    block = as_meant(block)
+    judged = block.subject in SUBJECTS.get(block.kind, (block.subject,))
+    # of what is for nothing known, any key of its kind may be meant
+    keys = {key.name: key for key in (keys_of_block(block) if judged else keys_of_kind(block.kind))}
     first: dict[str, s.Entry] = {}
     for entry in block.entries:
         key = keys.get(entry.key)
@@ -46,7 +57,7 @@ def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
             first.update({str(value): entry for value in (entry.key, *entry.values) if value in keys})
             continue
         if key is None:
-            near = spelling(entry.key, keys, entry.place("key"))
+            near = at_home(block, entry.key) or spelling(entry.key, keys, entry.place("key"))
             note = None if near else f"its keys are {', '.join(keys)}"
             fix = near or advice(f"leave it out, or write one of its keys: {any_of(keys, 6)}")
             message = f"{_called(block)} has no key `{entry.key}`"
@@ -61,7 +72,7 @@ def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
         yield from _check_values(entry, key, known)
     meant = {nearest(entry.key, keys) for entry in block.entries if entry.key not in keys}
     missing = [key for key in keys.values() if key.required and key.name not in first and key.name not in meant]
-    misread = any(entry.key not in keys or _swallowed(entry, keys) for entry in block.entries)
+    misread = not judged or any(entry.key not in keys or _swallowed(entry, keys) for entry in block.entries)
     if missing and not misread:  # what is misspelt or swallowed may be what lacks
         names = ", ".join(f"`{key.name}`" for key in missing)
         meanings = "; ".join(f"`{key.name}`: {key.meaning}" for key in missing)
@@ -95,11 +106,19 @@ def _check_subject(block: s.Block) -> Iterator[Diagnostic]:
     subjects = SUBJECTS.get(block.kind, ())
     if block.subject is None and subjects:
         message = f"a `{block.kind}` block says what it is for"
-        example = advice(f"write `{block.kind} {block.name} for {subjects[0]}`")
+        meant = subjects_meant(block)
+        first, *others = meant or subjects
+        said = f"write `{block.kind} {block.name} for {first}`"
+        example = advice(f"{said}, or for {', '.join(others)}{', which have these keys' * bool(meant)}")
+        if len(meant) == 1:
+            example = inserted(f"{said}, which has these keys", block.place("name"), f" for {meant[0]}")
         yield Diagnostic(Code.BAD_VALUE, "error", message, block.place("name"), fix=example)
     elif block.subject is not None and block.subject not in subjects:
         can_be = f"write one of {', '.join(subjects)}" if subjects else "leave `for` and the word behind it out"
-        fix = spelling(block.subject, subjects, block.place("subject")) or advice(can_be)
+        place, meant = block.place("subject"), subjects_meant(block)
+        fix = spelling(block.subject, subjects, place) or advice(can_be)
+        if len(meant) == 1 and not fix.edits:
+            fix = replacement(f"write `{meant[0]}`", place, meant[0])
         message = f"a `{block.kind}` block is not for `{block.subject}`"
         note = f"it can be for {', '.join(subjects)}" if subjects else "it is for nothing: leave `for` out"
         yield Diagnostic(Code.BAD_VALUE, "error", message, block.place("subject"), note=note, fix=fix)
@@ -107,6 +126,10 @@ def _check_subject(block: s.Block) -> Iterator[Diagnostic]:
 
 def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic]:
     count = len(entry.values)
+    for number, shown, fix in glued(entry):
+        place = entry.place(f"value:{number}")
+        yield Diagnostic(Code.BAD_VALUE, "error", f"`{shown}` is no number", place, fix=fix)
+        return
     if count < key.least or (key.most is not None and count > key.most):
         wanted = (
             f"{key.least}"
@@ -132,10 +155,11 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
         wants_number = key.kind == "number" or (key.kind == "space" and number > 0)
         if is_number != wants_number:
             message = f"`{key.name}` takes {'numbers' if wants_number else 'words'}, not `{value}`"
-            said = advice(f"write `{key.name} {_example(key)};`")
+            said = value_meant(key, value, entry, number) or advice(f"write `{key.name} {_example(key)};`")
             yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}", fix=said)
         elif key.choices and not wants_number and value not in key.choices:
-            fix = spelling(str(value), key.choices, place) or advice(f"write one of {', '.join(key.choices)}")
+            near = value_meant(key, value, entry, number) or spelling(str(value), key.choices, place)
+            fix = near or advice(f"write one of {', '.join(key.choices)}")
             message = f"`{key.name}` is never `{value}`"
             yield Diagnostic(
                 Code.BAD_VALUE, "error", message, place, note=f"it is one of {', '.join(key.choices)}", fix=fix
@@ -158,8 +182,11 @@ def _check_phase(entry: s.Entry, known: Known) -> Iterator[Diagnostic]:
     unknown = [one for one in rulesets_of(entry.values) if one[1] not in known["ruleset"]]
     for number, name in unknown:
         place = entry.place(f"value:{number}")
-        fix = spelling(name, (*known["ruleset"], *LIMITS), place) or _names_of("ruleset", known)
-        yield Diagnostic(Code.UNKNOWN_REFERENCE, "error", f"there is no rule set `{name}`", place, fix=fix)
+        limit = limit_meant(entry.values, number, entry)
+        near = spelling(name, LIMITS, place) if limit is not None else None
+        fix = near or limit or spelling(name, known["ruleset"], place) or _names_of("ruleset", known)
+        message = f"`{name}` is no limit of a phase" if limit is not None else f"there is no rule set `{name}`"
+        yield Diagnostic(Code.UNKNOWN_REFERENCE, "error", message, place, fix=fix)
     if unknown:
         return
     try:

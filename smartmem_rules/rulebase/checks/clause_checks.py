@@ -13,6 +13,12 @@ from smartmem_rules.language.vocabulary import COST_QUANTITIES
 from smartmem_rules.rulebase.checks.scope import Scope
 
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_QUANTITIES = {
+    **dict.fromkeys(("flops", "flop", "ops", "macs", "work", "arithmetic", "gflops"), "operations"),
+    **dict.fromkeys(("memory", "traffic", "size", "bandwidth"), "bytes"),
+    **dict.fromkeys(("kernels", "dispatches", "calls"), "launches"),
+}
+"""What other systems call the quantities."""
 _DOTTED = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.([A-Za-z_]\w*)")
 
 
@@ -35,7 +41,9 @@ def check_costs(operator: s.Operator, scope: Scope) -> Iterator[Diagnostic]:
     for cost in operator.costs:
         place = cost.place("name")
         if cost.quantity not in COST_QUANTITIES:
-            fix = spelling(cost.quantity, COST_QUANTITIES, place)
+            meant = _QUANTITIES.get(cost.quantity.lower())
+            fix = replacement(f"write `{meant}`", place, meant) if meant else None
+            fix = fix or spelling(cost.quantity, COST_QUANTITIES, place)
             fix = fix or advice(f"write one of {', '.join(COST_QUANTITIES)}")
             message = f"extraction does not count `{cost.quantity}`"
             yield Diagnostic(Code.BAD_COST, "error", message, place, fix=fix)

@@ -126,7 +126,9 @@ def _mended(failure: str) -> Fix:
         if word in DTYPE_CLASSES:
             dtypes = any_of(DTYPE_CLASSES[word])
             return advice(f"`{word}` is a class of element types; write one of them: {dtypes}")
-        return advice("functions take elements: `exp(x[i, k])`")
+        return advice(
+            f"`{word}` is a tensor, and an equation computes elements: read one, `{word}[*i]` or `{word}[i, k]`"
+        )
     if "its definition" in failure:
         declared = re.search(r" is (\w+), its definition", failure)
         dtype = declared[1] if declared else "T"
@@ -215,6 +217,14 @@ def _outside_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any] 
 def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
     outside = found["outside"]
     later = "step" in outside["reason"]
+    scans = {equation.tensor for equation in written.equations if equation.scan}
+    own = re.search(r" of (\w+) is read, whose extent", outside["reason"])
+    place = _place_of(outside["at"], written)
+    read = _read_at(place, written)
+    if read is not None and isinstance(read.base, s.Name) and read.base.id in scans and (own is not None or later):
+        variable = _own_step(read, written)
+        if variable is not None:
+            return _scan_outside(written, read, variable, outside)
     return Diagnostic(
         Code.READS_OUTSIDE,
         "error",
@@ -227,6 +237,35 @@ def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
             else "add a `require` that excludes such operands, a condition around the read, or `else` and a value"
         ),
     )
+
+
+def _read_at(place: s.Span, written: s.Operator) -> s.Subscript | None:
+    """The read that begins at a place."""
+    reads = (node for node in nodes(written) if isinstance(node, s.Subscript))
+    return next((one for one in reads if one.span[:3] == place[:3]), None)
+
+
+def _own_step(read: s.Subscript, written: s.Operator) -> str | None:
+    """The step variable of the scan whose equation reads its own tensor."""
+    assert isinstance(read.base, s.Name)
+    for equation in written.equations:
+        if equation.tensor == read.base.id and equation.scan and any(node is read for node in nodes(equation)):
+            return equation.indices[0].name
+    return None
+
+
+def _scan_outside(written: s.Operator, read: s.Subscript, step: str, outside: Mapping[str, Any]) -> Diagnostic:
+    """A scan that reads a step of its own that is not there: a later one, or the one before the first."""
+    assert isinstance(read.base, s.Name)
+    tensor, index = read.base.id, read.items[0]
+    if isinstance(index, s.Binary) and index.operator == "-":
+        message = f"the scan `{tensor}` reads a step before its first: nothing is computed before {step} = 0"
+        fix = advice(f"say what the first step is: `if {step} == 0 then FIRST else ...`")
+    else:
+        message = f"the scan `{tensor}` reads a step that is not computed by then"
+        fix = replacement(f"a scan reads earlier steps: write `{step} - 1`", index.span, f"{step} - 1")
+    note = f"found at {written.name}{outside['example']}: {outside['reason']}"
+    return Diagnostic(Code.READS_OUTSIDE, "error", message, read.span, note=note, fix=fix)
 
 
 def _declared(written: s.Operator, found: Mapping[str, Any]) -> Iterator[Diagnostic]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import advice
+from smartmem_rules.language.fixes import advice, behind, replacement
 
 _LEFT = frozenset({"+", "*", "//", "%"})
 _RIGHT = _LEFT | {"-"}
@@ -85,6 +85,14 @@ def _side(expr: s.Expression, operators: frozenset[str], constants: frozenset[st
             yield from _side(left, operators, constants, side)
             yield from _side(right, operators, constants, side)
         case _:
+            if isinstance(expr, s.Binary) and expr.operator == "/":
+                between = behind(expr.left.span)._replace(
+                    end_line=expr.right.span.line, end_column=expr.right.span.column
+                )
+                message = "indices are whole numbers, but `/` gives fractions"
+                fix = replacement("write `//`, which rounds down", between, " // ")
+                yield Diagnostic(Code.INDEX_RULE_FORM, "error", message, expr.span, fix=fix)
+                return
             yield _problem(expr, f"the {side} side may use {' '.join(sorted(operators))}, names and whole numbers")
 
 

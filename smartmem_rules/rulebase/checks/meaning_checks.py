@@ -8,7 +8,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import conjuncts, nodes
-from smartmem_rules.language.fixes import advice, behind, replacement
+from smartmem_rules.language.fixes import Edit, advice, before, behind, edit, replacement
 from smartmem_rules.language.vocabulary import LIST_FUNCTIONS
 from smartmem_rules.rulebase.checks.operator_checks import shape_names
 
@@ -77,6 +77,9 @@ def check_defaults(operator: s.Operator) -> Iterator[Diagnostic]:
         if found is not None and found not in _ADMITTED.get(kind, {found}):
             message = f"the default of `{one.name}` is {_CALLED[found]}, but its kind is {kind}"
             fix = advice(f"write `{one.name}: {kind} = {_EXAMPLES[kind]}`, or another kind")
+            if kind in ("ints", "floats", "strings") and found in _ADMITTED[kind[:-1]]:
+                place = one.default.span
+                fix = edit("a list stands in square brackets", Edit(before(place), "["), Edit(behind(place), "]"))
             yield Diagnostic(Code.BAD_DEFAULT, "error", message, one.default.span, fix=fix)
 
 
@@ -117,6 +120,7 @@ def _kind_of(value: s.Expression) -> str | None:
 def check_shapes(operator: s.Operator) -> Iterator[Diagnostic]:
     """Inputs with two lists of extents: where the first ends, nothing says."""
     bound: set[str] = set()
+    yield from _computed_extents(operator)
     for item in operator.inputs:
         lists = [
             extent
@@ -130,6 +134,24 @@ def check_shapes(operator: s.Operator) -> Iterator[Diagnostic]:
             fix = advice("write one list, `*S`, and the other extents by single names")
             yield Diagnostic(Code.INDEX_COUNT, "error", message, unknown[1].span, fix=fix)
         bound.update(names)
+
+
+def _computed_extents(operator: s.Operator) -> Iterator[Diagnostic]:
+    """Extents of inputs that are computed from names which nothing binds."""
+    bound = (
+        set(shape_names(operator)) | {one.name for one in operator.attributes} | {one.name for one in operator.inputs}
+    )
+    for item in operator.inputs:
+        for extent in item.type.shape if item.type is not None else ():
+            inner = extent.operand if isinstance(extent, s.Splat) else extent
+            names = [node for node in nodes(inner) if isinstance(node, s.Name) and node.id.isidentifier()]
+            unknown = [node for node in names if node.id not in bound and node.id[:1].isupper()]
+            if not isinstance(inner, s.Binary) or not unknown:
+                continue
+            name = unknown[0].id
+            message = f"an input's shape binds plain names, so nothing says what `{name}` is"
+            fix = advice(f"name the whole extent, `{item.name}: T[M]`, and compute the other: `let {name} = M // 2`")
+            yield Diagnostic(Code.NO_EXTENT, "error", message, extent.span, fix=fix)
 
 
 def check_indices(operator: s.Operator) -> Iterator[Diagnostic]:

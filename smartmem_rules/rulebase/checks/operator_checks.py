@@ -10,7 +10,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Edit, Fix, advice, edit, spelling
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit, inserted, spelling
 from smartmem_rules.language.printing.other_functions import kind_elsewhere
 from smartmem_rules.language.vocabulary import (
     ALL_FUNCTIONS,
@@ -97,7 +97,8 @@ def check_operator(operator: s.Operator, functions: Functions, names: Names) -> 
         if default is not None:
             yield from scope.problems(default)
     for let in operator.lets:
-        yield from scope.problems(let.value)
+        for one in scope.problems(let.value):
+            yield _let_of_elements(one, let, scope) or one
         scope = scope.with_names([let.name])
     for condition in (*operator.requires, *operator.expects):
         yield from scope.problems(condition)
@@ -107,6 +108,39 @@ def check_operator(operator: s.Operator, functions: Functions, names: Names) -> 
             yield from _check_extent(extent, inner, operator)
     yield from _check_equations(operator, scope)
     yield from check_costs(operator, scope)
+
+
+def _let_of_elements(found: Diagnostic, let: s.Let, scope: Scope) -> Diagnostic | None:
+    """A `let` that reads elements at an index, as a local tensor does."""
+    if found.code != Code.UNDEFINED_NAME or let.name in scope.ranks:
+        return None
+    for read in nodes(let.value):
+        if not isinstance(read, s.Subscript) or not isinstance(read.base, s.Name) or read.base.id not in scope.ranks:
+            continue
+        if all(item.span != found.span for item in _index_names(read)):
+            continue
+        names = [print_index(item) for item in read.items]
+        left = ", ".join(f"{name} < EXTENT" for name in names if name)
+        read_so = ", ".join(names)
+        fix = advice(f"a local tensor has elements: `{let.name}[{left}] = ...`, read as `{let.name}[{read_so}]`")
+        word = found.message.split("`")[1]
+        message = f"`let` names one value for all elements, so the index `{word}` is not defined here"
+        return replace(found, message=message, fix=fix)
+    return None
+
+
+def _index_names(read: s.Subscript) -> Iterator[s.Name]:
+    for item in read.items:
+        inner = item.operand if isinstance(item, s.Splat | s.Broadcast) else item
+        if isinstance(inner, s.Name):
+            yield inner
+
+
+def print_index(item: s.Expression) -> str:
+    """An index of a read as the left side of an equation has it; empty where it is no plain name."""
+    if isinstance(item, s.Splat) and isinstance(item.operand, s.Name):
+        return f"*{item.operand.id}"
+    return item.id if isinstance(item, s.Name) else ""
 
 
 def _check_extent(extent: s.Expression, scope: Scope, operator: s.Operator) -> Iterator[Diagnostic]:
@@ -256,8 +290,28 @@ def _check_local_extents(equation: s.EquationSyntax, operator: s.Operator) -> It
             message = f"index `{binder.name}` of the local tensor `{equation.tensor}` has no extent"
             outputs = [output.name for output in operator.outputs]
             fix = spelling(equation.tensor, outputs, equation.place("name"))
-            wanted = advice(f"write `{binder.name} < EXTENT`")
+            star = "*" if binder.kind == "loops" else ""
+            extent = _extent_of(binder.name, equation, operator) or "EXTENT"
+            wanted = advice(f"write `{star}{binder.name} < {extent}`")
+            if extent != "EXTENT":
+                wanted = inserted(f"write `{star}{binder.name} < {extent}`", binder.span, f" < {extent}")
             yield Diagnostic(Code.NO_EXTENT, "error", message, binder.span, fix=fix or wanted)
+
+
+def _extent_of(index: str, equation: s.EquationSyntax, operator: s.Operator) -> str | None:
+    """The extent of the first axis that an equation reads at an index alone, where the signature names it."""
+    shapes = {item.name: item.type.shape for item in operator.inputs if item.type is not None}
+    for node in nodes(equation.body):
+        if isinstance(node, s.Subscript) and isinstance(node.base, s.Name) and node.base.id in shapes:
+            shape = shapes[node.base.id]
+            for item, extent in zip(node.items, shape, strict=False):
+                if print_index(item).lstrip("*") == index and isinstance(extent, s.Splat) == isinstance(item, s.Splat):
+                    inner = extent.operand if isinstance(extent, s.Splat) else extent
+                    if isinstance(inner, s.Name):
+                        return inner.id
+                if isinstance(item, s.Splat) or isinstance(extent, s.Splat):
+                    break
+    return None
 
 
 def _check_output_indices(equation: s.EquationSyntax, output: s.Output) -> Iterator[Diagnostic]:

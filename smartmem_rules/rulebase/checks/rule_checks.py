@@ -175,6 +175,9 @@ def check_pattern(
         is_operator = pattern.name in operators
         called = advice(f"write `{pattern.name}(...)` for the operator")
         fix = called if is_operator else _in_lower_case(pattern.name, rule)
+        if not is_operator and len(pattern.name) > 1 and pattern.name.isupper():
+            said = f"define the constant, `let {pattern.name} = 0.5`, or call a tensor `{pattern.name.lower()}`"
+            fix = advice(said)
         yield Diagnostic(Code.UPPER_CASE_VARIABLE, "error", message, pattern.span, fix=fix)
     if not isinstance(pattern, s.PatternOperator):
         return

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import Fix, advice, any_of, replacement, spelling
+from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, before, behind, edit, replacement, spelling
 from smartmem_rules.language.printing.other_functions import how_called, of_another_language
 from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
 from smartmem_rules.records import dataclass
@@ -61,6 +61,8 @@ class Scope:
     """Whether it may speak of operators applied to tensors, as guards do."""
     lists: frozenset[str] = frozenset()
     """The names that stand for several indices each, as `i` of `*i` does."""
+    ended: Mapping[str, str] = field(default_factory=dict)
+    """The indices of reductions to the left, which end before the operator that is given."""
     extents: frozenset[str] = frozenset()
     """The names of extents and of lists of extents that the shapes of an operator's inputs bind."""
 
@@ -89,6 +91,10 @@ class Scope:
                 yield Diagnostic(Code.MALFORMED, "error", message, expression.span, fix=fix)
         elif isinstance(expression, s.Reduction | s.Comprehension):
             yield from self._bound(expression.binders, (expression.condition, expression.body))
+        elif isinstance(expression, s.Binary):
+            yield from self.problems(expression.left)
+            ended = {**self.ended, **{binder.name: expression.operator for binder in _last_binders(expression.left)}}
+            yield from replace(self, ended=ended).problems(expression.right)
         else:
             for child in children(expression):
                 yield from self.problems(child)
@@ -126,6 +132,12 @@ class Scope:
             fix = advice(
                 f"bind the index `{name.id}`: on the left side, or by a reduction, `sum({name.id} < {extent}) ...`"
             )
+        if name.id in self.ended:
+            sign = self.ended[name.id]
+            fix = advice(
+                f"the reduction over `{name.id}` ends before `{sign}`: put parentheses around all that it adds up, "
+                f"`sum({name.id} < ...) (... {sign} ...)`, or write another index"
+            )
         if name.id in _CLAUSES:
             fix = advice(
                 f"`{name.id}` follows the guards: remove the comma or the `and` before it, or write a guard there"
@@ -152,7 +164,7 @@ class Scope:
         if arity is None:
             place = head(call.span, call.function)
             known = [*self.functions, *self.user_functions]
-            fix = of_another_language(call, place, known) or spelling(call.function, known, place)
+            fix = self._read(call) or of_another_language(call, place, known) or spelling(call.function, known, place)
             fix = fix or _undefined(call)
             if call.function in REDUCTIONS:
                 fix = advice(f"a reduction names its range: `{call.function}(k < K) x[k]`")
@@ -165,13 +177,27 @@ class Scope:
             )
         else:
             yield from _argument_count(call, arity, user)
+            yield from _dtype_first(call)
         for argument in call.arguments:
             yield from self.problems(argument)
 
+    def _read(self, call: s.Call) -> Fix | None:
+        """The call of a tensor, as if it were a function."""
+        if call.function not in self.ranks or call.span.line != call.span.end_line:
+            return None
+        begin = call.span.column + len(call.function)
+        opening = call.span._replace(column=begin, end_column=begin + 1)
+        closing = call.span._replace(column=call.span.end_column - 1)
+        edits = Edit(opening, "[", "("), Edit(closing, "]", ")")
+        return edit(f"`{call.function}` is a tensor: its indices stand in square brackets", *edits)
+
     def _subscript(self, read: s.Subscript) -> Iterator[Diagnostic]:
-        for child in children(read):
-            yield from self.problems(child)
-        if not isinstance(read.base, s.Name) or read.base.id not in self.ranks:
+        found = [one for child in children(read) for one in self.problems(child)]
+        if _reads_row(read, self.ranks):
+            yield _indices_apart(read)
+            return
+        yield from found
+        if found or not isinstance(read.base, s.Name) or read.base.id not in self.ranks:
             return
         for item in read.items:
             if isinstance(item, s.Name) and item.id in self.lists:
@@ -194,7 +220,32 @@ class Scope:
             yield Diagnostic(Code.INDEX_COUNT, "error", message, read.span, secondary=secondary, fix=fix)
 
 
-_VALUES = {"None": "none", "null": "none", "nil": "none", "True": "true", "False": "false", "NaN": "nan", "Inf": "inf"}
+def _last_binders(expression: s.Expression) -> tuple[s.Binder, ...]:
+    """The indices of the reduction that an expression ends with."""
+    while isinstance(expression, s.Binary | s.Unary):
+        expression = expression.right if isinstance(expression, s.Binary) else expression.operand
+    return expression.binders if isinstance(expression, s.Reduction) else ()
+
+
+def _reads_row(read: s.Subscript, tensors: Mapping[str, object]) -> bool:
+    """Whether a read is one of what a read gives, as `x[n][k]`."""
+    inner = read.base
+    return isinstance(inner, s.Subscript) and isinstance(inner.base, s.Name) and inner.base.id in tensors
+
+
+def _indices_apart(read: s.Subscript) -> Diagnostic:
+    inner = read.base
+    between = inner.span._replace(line=inner.span.end_line, column=inner.span.end_column - 1)
+    between = between._replace(end_column=between.column + 2)
+    fix = edit("all indices stand in one pair of brackets: `x[n, k]`", Edit(between, ", ", "]["))
+    message = "an element of a tensor has no elements of its own"
+    return Diagnostic(Code.INDEX_COUNT, "error", message, read.span, fix=fix)
+
+
+_VALUES = {
+    "None": "none", "null": "none", "nil": "none", "True": "true", "False": "false", "NaN": "nan", "Inf": "inf",
+    "pi": "3.141592653589793", "PI": "3.141592653589793", "INFINITY": "inf",
+}  # fmt: skip
 _CLAUSES = frozenset({"explores", "defers", "relaxes", "tags", "cites", "unsound", "where"})
 
 
@@ -219,6 +270,24 @@ def children(node: s.Syntax) -> Iterator[s.Expression]:
         for child in value if isinstance(value, tuple) else (value,):
             if isinstance(child, s.Expression):
                 yield child
+
+
+def _dtype_first(call: s.Call) -> Iterator[Diagnostic]:
+    """`cast(int64, x)`: the value stands first."""
+    if call.function not in ("cast", "bitcast") or len(call.arguments) != 2:
+        return
+    first, second = call.arguments
+    if not isinstance(first, s.Name) or first.id not in DTYPE_WORDS or isinstance(second, s.Name | s.Text):
+        return
+    until = before(second.span)
+    leading = first.span._replace(end_line=until.line, end_column=until.column)
+    fix = edit(
+        f"write `{call.function}(VALUE, {first.id})`: the value stands first",
+        Edit(leading, ""),
+        Edit(behind(second.span), f", {first.id}"),
+    )
+    message = f"`{call.function}` takes the value first, then its new element type"
+    yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, fix=fix)
 
 
 def _argument_count(

@@ -96,6 +96,9 @@ def _over_the_reals(
     wrong = np.broadcast_to(comparison.wrong(left, right, domain, case.left.type.dtype), a.shape)
     if case.left.type.dtype in FLOATS:
         undefined = np.isfinite(a) != np.isfinite(b)
+        if not case.constants:
+            # both divide by a zero of the run, and only one adds the infinities up: b / 0 + c / 0 and (b + c) / 0
+            undefined |= np.isnan(a) != np.isnan(b)
         both = np.isfinite(a) & np.isfinite(b)
         wrong = np.where(both, wrong, undefined & (not {"nan", "infinities"} & comparison.relaxes))
     return _shown(wrong, tensors, a, b, f"{domain.name}, zeros")

@@ -56,6 +56,7 @@ def test_json(model: Path) -> None:
         (("--prompt-ids", ""), "the prompt is empty"),
         (("--prompt-ids", "1", "--bound", "4"), "need a cache of 128, and it is bound to 4"),
         (("--prompt-ids", "1", "--top-p", "2"), "top_p cannot be 2"),
+        (("--prompt-ids", "1", "--stop", "96"), "the stop token 96 is no token; the model has 96"),
         (("--prompt-ids", "1", "--dim", "batch=2"), "batch is no open extent of a further input"),
     ],
 )

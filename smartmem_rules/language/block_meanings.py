@@ -1,0 +1,139 @@
+"""What authors mean by subjects, keys and values that blocks do not have: by the block's other keys, or by words of
+other systems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from smartmem_rules.language.blocks.keys import Key, keys_of
+from smartmem_rules.language.blocks.schedule import CONTRACTIONS
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement
+from smartmem_rules.language.schema import SUBJECTS, record_type
+from smartmem_rules.language.syntax import Block, Entry
+from smartmem_rules.language.vocabulary import BLOCK_WORDS
+
+_SUBJECTS = {
+    **dict.fromkeys(("matmul", "gemm", "dot", "mm", "bmm", "product", "linear", "dense", "einsum"), "contraction"),
+    **dict.fromkeys(("elementwise", "map", "unary", "binary", "injective"), "pointwise"),
+    **dict.fromkeys(("reduce", "norm", "softmax", "sum"), "reduction"),
+    **dict.fromkeys(("pool", "pooling", "stencil", "depthwise"), "window"),
+    **dict.fromkeys(("recurrence", "recurrent", "rnn", "lstm", "gru", "loop"), "scan"),
+}
+_LIMITS = {
+    **dict.fromkeys(
+        ("iterations", "iteration", "iters", "iter", "steps", "times", "limit", "repeat", "until"), "rounds"
+    ),
+    **dict.fromkeys(("nodes", "node_limit", "rows", "size", "max_nodes"), "enodes"),
+    **dict.fromkeys(("time", "timeout", "time_limit", "secs", "sec", "s"), "seconds"),
+}
+_UNITS = {"k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20, "g": 1 << 30}
+_TRUTHS = {"true": 1, "on": 1, "yes": 1, "false": 0, "off": 0, "no": 0}
+
+
+def subjects_meant(block: Block) -> tuple[str, ...]:
+    """What a block may be for by its keys, or by a word of other systems: the one meant, or all that would do."""
+    given = {entry.key for entry in block.entries}
+    templates = [str(entry.values[0]) for entry in block.entries if entry.key == "template" and entry.values]
+    template = templates[0] if templates else ""
+    subjects = SUBJECTS.get(block.kind, ())
+    fitting: list[tuple[int, str]] = []
+    for subject in subjects:
+        keys = {key.name: key for key in keys_of(record_type(block.kind, subject, template))}
+        if given <= set(keys):
+            fitting.append((sum(key.required and name not in given for name, key in keys.items()), subject))
+    word = _SUBJECTS.get((block.subject or "").lower())
+    found = tuple(subject for _, subject in sorted(fitting, key=lambda one: one[0]))
+    return (word,) if word in subjects and (not found or word in found) else found
+
+
+def as_meant(block: Block) -> Block:
+    """The block with the subject that it means, where that can be told."""
+    subjects = SUBJECTS.get(block.kind, ())
+    if not subjects or block.subject in subjects:
+        return block
+    meant = subjects_meant(block)
+    return block if len(meant) != 1 else replace(block, subject=meant[0])
+
+
+def at_home(block: Block, key: str) -> Fix | None:
+    """Where a key belongs that blocks of this kind and subject do not have."""
+    others = [one for one in SUBJECTS.get(block.kind, ()) if key in _names(block.kind, one) and one != block.subject]
+    if block.kind == "schedule" and block.subject == "contraction":
+        templates = [one for one in CONTRACTIONS if key in _keys(block.kind, block.subject, one)]
+        if templates:
+            return advice(f"leave it out; the template {' and '.join(templates)} has it: `template {templates[0]};`")
+    if others and block.subject in SUBJECTS[block.kind]:
+        return advice(f"leave it out; blocks for {' and '.join(others)} have it: `{block.kind} NAME for {others[0]}`")
+    kinds = [kind for kind in BLOCK_WORDS if kind not in SUBJECTS and kind != block.kind and key in _names(kind, None)]
+    if kinds == ["strategy"]:
+        return advice(
+            "phases stand in a block of their own, `strategy NAME { phase algebra; }`, which a level names: "
+            "`strategy NAME;`"
+        )
+    if block.kind == "strategy" and key == "rulesets":
+        return advice("each phase names its rule sets: `phase eliminate; phase recognise algebra;`")
+    if len(kinds) == 1:
+        return advice(f"leave it out; it is a key of `{kinds[0]}` blocks: `{kinds[0]} NAME {{ {key} ...; }}`")
+    return None
+
+
+def _keys(kind: str, subject: str | None, template: str) -> set[str]:
+    return {key.name for key in keys_of(record_type(kind, subject, template))}
+
+
+def _names(kind: str, subject: str | None) -> set[str]:
+    found = _keys(kind, subject, "")
+    if kind == "schedule" and subject == "contraction":
+        for template in CONTRACTIONS:
+            found |= _keys(kind, subject, template)
+    return found
+
+
+def limit_meant(values: Sequence[object], number: int, entry: Entry) -> Fix | None:
+    """The limit of a phase that other systems call by the word at some place before a number."""
+    word = str(values[number])
+    follows = values[number + 1] if number + 1 < len(values) else None
+    if not isinstance(follows, int | float):
+        return None
+    place = entry.place(f"value:{number}")
+    meant = _LIMITS.get(word.lower())
+    if meant is None:
+        return advice(f"the limits of a phase are `rounds {follows}`, `enodes {follows}` and `seconds {follows}`")
+    return replacement(f"write `{meant} {follows}`", place, meant)
+
+
+def glued(entry: Entry) -> Iterator[tuple[int, str, Fix]]:
+    """Numbers with a unit behind them, and several written as one: which value, how they stand, and what to do."""
+    for number, (first, second) in enumerate(zip(entry.values, entry.values[1:], strict=False)):
+        places = [entry.place(f"value:{at}") for at in (number, number + 1)]
+        if isinstance(first, str) or not isinstance(second, str):
+            continue
+        if (places[0].end_line, places[0].end_column) != (places[1].line, places[1].column):
+            continue
+        whole = places[0]._replace(end_column=places[1].end_column)
+        several = re.fullmatch(r"((?:[xX]\d+)+)", second)
+        if several is not None:
+            new = " ".join((str(first), *re.split(r"[xX]", second)[1:]))
+            yield number, f"{first}{second}", edit(f"numbers stand apart by blanks: write `{new}`", Edit(whole, new))
+            continue
+        new = str(int(first * _UNITS[second.lower()])) if second.lower() in _UNITS else str(first)
+        yield number, f"{first}{second}", edit(f"a number has no unit: write `{new}`", Edit(whole, new))
+
+
+def value_meant(key: Key, value: object, entry: Entry, number: int) -> Fix | None:
+    """A value as its key takes it: numbers without quotes, truths as `yes` and `no` or 1 and 0."""
+    place, word = entry.place(f"value:{number}"), str(value)
+    truth = _TRUTHS.get(word.lower())
+    if key.kind == "number":
+        if re.fullmatch(r"-?\d+(\.\d+)?", word):
+            return replacement(f"write `{word}`, without quotes", place, word)
+        return replacement(f"write `{truth}`", place, str(truth)) if truth is not None else None
+    if set(key.choices) == {"yes", "no"}:
+        if truth is None and value in (0, 1):
+            truth = int(bool(value))
+        if truth is not None:
+            new = "yes" if truth else "no"
+            return replacement(f"write `{new}`", place, new)
+    return None

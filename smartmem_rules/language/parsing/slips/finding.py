@@ -1,0 +1,52 @@
+"""The slip that explains why a text does not follow the grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from smartmem_rules.language.fixes import applied
+from smartmem_rules.language.parsing.repairs import LONGEST, farther, parses
+from smartmem_rules.language.parsing.slips.blocks import blocks
+from smartmem_rules.language.parsing.slips.clauses import clauses
+from smartmem_rules.language.parsing.slips.expressions import comment_of_line, expressions, sums
+from smartmem_rules.language.parsing.slips.items import at_item_word, items
+from smartmem_rules.language.parsing.slips.numbers import numbers
+from smartmem_rules.language.parsing.slips.patterns import patterns
+from smartmem_rules.language.parsing.slips.signatures import signatures
+from smartmem_rules.language.parsing.slips.slip import Slip
+from smartmem_rules.language.parsing.slips.unclosed import unclosed
+from smartmem_rules.language.parsing.stops import Stop
+
+_KINDS: tuple[Callable[[Stop], Slip | None], ...] = (
+    items,
+    numbers,
+    signatures,
+    patterns,
+    blocks,
+    clauses,
+    sums,
+    expressions,
+    unclosed,
+)
+
+
+def slip(stop: Stop) -> Slip | None:
+    """The first kind of slip that there is at a place; one of those with edits with which the parser gets farther."""
+    comment = comment_of_line(stop)
+    if comment is not None and len(stop.whole) <= LONGEST and parses(applied(stop.whole, comment.fix.edits)):
+        return comment  # without it `//` is a division
+    for kind in _KINDS:
+        found = kind(stop)
+        if found is not None and _true(found, stop):
+            return found
+    return None
+
+
+def late_slip(stop: Stop) -> Slip | None:
+    """A slip that is told where nothing else explains the place."""
+    return at_item_word(stop)
+
+
+def _true(found: Slip, stop: Stop) -> bool:
+    whole = stop.whole
+    return not found.fix.edits or len(whole) > LONGEST or farther(whole, found.fix.edits)
