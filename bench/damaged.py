@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.damage.cases import KINDS, judge
 from tests.damage.workers import Outcome, outcomes
 
-SHARES = {"model_bytes": 8, "model_fields": 20, "plan": 4, "rules": 5, "arrays": 1, "tunings": 2}
+SHARES = {"model_bytes": 8, "model_fields": 20, "language_models": 6, "plan": 4, "rules": 5, "arrays": 1, "tunings": 2}
 _SLOW = 5.0
 _LARGE = 500.0
 

@@ -19,7 +19,7 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.resources import rules_path
 from tests.damage.data import damaged_bytes, damaged_text
 from tests.damage.messages import damaged_model
-from tests.damage.seeds import few_models, models
+from tests.damage.seeds import few_models, language_models, models
 
 PROFILES = ("pocl", "adreno_740", "nvidia")
 DEVICE = "auto"
@@ -86,6 +86,21 @@ def _model_fields(data: bytes, other: bytes, draw: random.Random, folder: Path) 
         path = folder / "damaged.onnx"
         path.write_bytes(model.SerializeToString())
         _optimize(path, draw)
+
+
+def _language_models(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None:
+    """Tokens of a damaged model with a cache; a prompt that is refused changes nothing of what the next one gives."""
+    del data, other, folder
+    corpus = language_models()
+    model = damaged_model(draw.choice(corpus), draw.choice(corpus), draw)
+    generator = smartmem_rules.Generator(model, bound=48, block=16, cache=draw.choice(("model", "int8")))
+    found = generator.generate([5, 7, 11], 3)
+    try:
+        generator.generate(draw.choice(([], [1] * 48, [10**9], [-1])), 3)
+    except SmartmemError:
+        assert generator.generate([5, 7, 11], 3) == found
+    else:
+        assert generator.plans.facts.vocabulary is None, "a prompt that cannot be was taken"
 
 
 @cache
@@ -173,6 +188,7 @@ def _tunings(data: bytes, other: bytes, draw: random.Random, folder: Path) -> No
 KINDS: dict[str, Callable[[bytes, bytes, random.Random, Path], None]] = {
     "model_bytes": _model_bytes,
     "model_fields": _model_fields,
+    "language_models": _language_models,
     "plan": _plan,
     "rules": _rules,
     "arrays": _arrays,

@@ -11,6 +11,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from bench.zoo.decoders import SHAPES, decoder
+from smartmem_rules.api import quantize
 from tests.plan.random_graphs import OPSET, Builder
 
 MOST_BYTES = 40_000
@@ -32,6 +34,13 @@ def few_models() -> tuple[tuple[str, bytes], ...]:
     """The models that need no generation of all node tests, which takes seconds."""
     found = [(f"random_{seed}", _random(seed).SerializeToString()) for seed in range(8)]
     return tuple(found + [(name, model.SerializeToString()) for name, model in _own()])
+
+
+@cache
+def language_models() -> tuple[bytes, ...]:
+    """Models with a cache: of three forms, and with weights of few bits."""
+    found = [decoder(SHAPES[name]) for name in ("llama_tiny", "grouped_tiny", "pythia_tiny")]
+    return tuple(model.SerializeToString() for model in (*found, quantize(found[0], least=64)))
 
 
 def _random(seed: int) -> onnx.ModelProto:

@@ -10,7 +10,15 @@ import pytest
 from tests.damage.cases import KINDS, judge
 from tests.damage.workers import outcomes
 
-COUNTS = {"model_bytes": 24, "model_fields": 40, "plan": 8, "rules": 6, "arrays": 12, "tunings": 10}
+COUNTS = {
+    "model_bytes": 24,
+    "model_fields": 40,
+    "language_models": 10,
+    "plan": 8,
+    "rules": 6,
+    "arrays": 12,
+    "tunings": 10,
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)

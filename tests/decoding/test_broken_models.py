@@ -82,6 +82,17 @@ def test_merged_models_are_refused() -> None:
         Generator(model, bound=BOUND, block=BLOCK)
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"), [(1, "holds float32, and generation feeds int64"), (-(2**31), "not one of ONNX")]
+)
+def test_masks_of_other_types_are_refused(kind: int, said: str) -> None:
+    model = copied("llama_tiny")
+    (mask,) = (value for value in model.graph.input if value.name == "attention_mask")
+    mask.type.tensor_type.elem_type = kind
+    with pytest.raises(SmartmemError, match=said):
+        Generator(model, bound=BOUND, block=BLOCK)
+
+
 def test_counts_that_are_not_those_of_the_tokens_are_refused() -> None:
     generator = Generator(with_constant(5, 0), bound=BOUND, block=BLOCK)
     with pytest.raises(GenerateError, match=r"behind \[0\] tokens of the sequences, which have \[3\]"):

@@ -11,6 +11,7 @@ from onnx import TensorProto
 
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.graph.cached import present_of
+from smartmem_rules.graph.weights import dtype_name
 from smartmem_rules.records import dataclass
 
 TOKENS = ("input_ids", "decoder_input_ids")
@@ -114,8 +115,7 @@ def interface_of(model: onnx.ModelProto) -> Interface:
         kind = inputs[name].type.tensor_type.elem_type if name in inputs else TensorProto.INT64
         if kind != TensorProto.INT64:
             raise GenerateError(
-                f"the input {name!r} holds {TensorProto.DataType.Name(kind).lower()}, and generation feeds int64; "
-                "export the model again"
+                f"the input {name!r} holds {dtype_name(kind)}, and generation feeds int64; export the model again"
             )
     return Interface(tokens=tokens, mask=MASK in inputs, positions=POSITIONS in inputs, cached=cached, further=further)
 
