@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests.gpu_texts import compile_without_optimizing
+from tests.in_memory import keep_temporary_files_in_memory
 from tests.json_outputs import hold_against_schemas
 from tests.required_packages import pytest_make_collect_report, pytest_runtest_makereport
 
@@ -23,6 +24,7 @@ if sys.dont_write_bytecode:
     sys.pycache_prefix = str(Path(__file__).parents[1] / "build" / "bytecode")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+keep_temporary_files_in_memory()
 os.environ["SMARTMEM_VERIFY"] = "full"  # every plan that a test makes is checked thoroughly
 os.environ["SMARTMEM_PLANS"] = "off"  # and made anew
 os.environ["SMARTMEM_CALIBRATION"] = "off"  # as the rules say, whatever this computer's figures are

@@ -10,6 +10,7 @@ from __future__ import annotations
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.programs import compiling
+from smartmem_rules.runtime.programs.excerpts import PRELUDE_END
 
 UNOPTIMIZED = "-cl-opt-disable"
 MARKS = ("__local", "image2d_t")
@@ -18,7 +19,7 @@ MARKS = ("__local", "image2d_t")
 
 def is_for_gpus(source: Source) -> bool:
     """Whether a kernel uses local memory or images, which are those of GPUs."""
-    _, _, own = source.text.rpartition(compiling._PRELUDE_END)
+    _, _, own = source.text.rpartition(PRELUDE_END)
     return any(mark in own for mark in MARKS)
 
 

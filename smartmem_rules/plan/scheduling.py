@@ -17,6 +17,7 @@ from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.plan.kernel.storage import item_bytes
 from smartmem_rules.plan.launch.configs import LaunchConfigs
+from smartmem_rules.plan.launch.divided_sums import DividedSums
 from smartmem_rules.plan.launch.horizontal_gpu import Candidate, side_by_side_in_groups
 from smartmem_rules.plan.launch.in_order import Stretch, in_stretches, join_stretches, time_of
 from smartmem_rules.plan.launch.megakernel import counters, join_launches
@@ -79,6 +80,8 @@ def schedule(
         clock: measures the stages `schedule`, `launch` and `memory`.
     """
     clock = clock or Unmeasured()
+    if not (observed or keep_launches):
+        planning = _with_divided_sums(planning)
     tensors = dict(planning.tensors)
     with clock.stage("schedule"):
         scheduler = planning.scheduler(tensors, choices)
@@ -235,10 +238,22 @@ def _modelled(planning: Planning, rule: InOrder | None, together: bool) -> float
     limits = planning.horizontal
     if rule is None or limits is None or not _is_regrouped(planning) or not _noted(planning, planning.tensors):
         return math.inf
+    if together:
+        planning = _with_divided_sums(planning)
     tensors = dict(planning.tensors)
     scheduler = planning.scheduler(tensors, None)
     launches = _horizontal_on_gpus(_scheduled(planning, scheduler, False), planning, scheduler, tensors)
     return time_of(launches, _configs(limits, planning, scheduler, tensors), rule, together)
+
+
+def _with_divided_sums(planning: Planning) -> Planning:
+    """The planning with products whose partial sums the next kernel adds up, where kernels may share launches."""
+    rule = planning.in_order
+    if rule is None or not rule.divided or not _is_regrouped(planning) or not _noted(planning, planning.tensors):
+        return planning
+    templates = planning.scheduler(dict(planning.tensors), None).templates
+    launches, sums = DividedSums(rule, templates, planning.program.outputs).divided(planning.launches)
+    return replace(planning, launches=tuple(launches), tensors={**planning.tensors, **sums})
 
 
 def _noted(planning: Planning, tensors: Mapping[str, Stored]) -> list[str]:

@@ -9,13 +9,13 @@ import sys
 
 
 def test_runs_of_one_seed_draw_the_same_in_every_process() -> None:
-    ask = [sys.executable, "-m", "smartmem_rules.cli", "verify", "--rule", "cyclic_shift", "--trials", "60", "--json"]
+    ask = [sys.executable, "-m", "smartmem_rules.cli", "verify", "--rule", "cyclic_shift", "--trials", "30", "--json"]
     found = []
-    for hashes in ("0", "1", "2"):
+    for hashes in ("0", "1"):
         run = subprocess.run(
             ask, env={**os.environ, "PYTHONHASHSEED": hashes}, capture_output=True, text=True, check=True
         )
         (rule,) = json.loads(run.stdout)["rules"]
         found.append({name: value for name, value in rule.items() if name != "seconds"})
     assert found[0]["verdict"] == "tested"
-    assert found[1:] == found[:1] * 2
+    assert found[0] == found[1]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from smartmem_rules.language.blocks.keys import UNLIMITED, BlockRecord, flag, real, whole, word, words
+from smartmem_rules.language.blocks.keys import UNLIMITED, BlockRecord, flag, real, whole, wholes, word, words
 from smartmem_rules.records import dataclass
 
 if TYPE_CHECKING:
@@ -206,6 +206,9 @@ class InOrder(FuseBlock):
     )
     spare_local_bytes: int = whole("bytes of local memory that a launch of several kernels leaves between them", 1024)
     columns: int = whole("`columns` of blocks for `prologue` where kernels may share such a launch", UNLIMITED)
+    divided: tuple[int, ...] = wholes(
+        "parts into which a product's reduction may be divided for a kernel that reads its rows, to choose from", ()
+    )
     types: tuple[str, ...] = words("stored types of plans in which kernels share such launches unless they shall not")
     seconds: float = real("time after which a waiting work-group gives up, and the run fails", 10.0)
 

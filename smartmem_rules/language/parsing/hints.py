@@ -18,7 +18,7 @@ _INSTEAD = {
     "&": ("write `and`, or a comma between two guards", "and"),
     "|": ("write `or`", "or"),
     "!": ("write `not`", "not "),
-    "elif": ("write `else if`", "else if"),
+    **dict.fromkeys(("elif", "elseif", "elsif"), ("write `else if`", "else if")),
     "//": ("a comment begins with `#`", "#"),
     "->": ("write `=>`", "=>"),
     "func": ("write `function`", "function"),

@@ -15,7 +15,7 @@ from lark.lexer import PatternStr
 
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, moved
-from smartmem_rules.language.fixes import inserted, spelling
+from smartmem_rules.language.fixes import advice, inserted, spelling
 from smartmem_rules.language.parsing import lalr
 from smartmem_rules.language.parsing.builder import Builder
 from smartmem_rules.language.parsing.expectation import in_words
@@ -94,6 +94,8 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     if isinstance(error, UnexpectedCharacters) and error.char == '"':
         end = span._replace(end_column=len(text.split("\n")[span.line - 1].rstrip()) + 1)
         closed = inserted('close it with `"` on its line', end, '"')
+        if not farther(text, closed.edits):
+            closed = advice(closed.text)  # it stands elsewhere on the line
         return Diagnostic(Code.SYNTAX, "error", "this string is not closed on its line", span, fix=closed)
     accepted = _accepted(text)
     expected = in_words(accepted, grammar().terminals)

@@ -18,6 +18,8 @@ _SIGNS = (",", ";", ":", "=", "->", "=>", ")", "]", "}", "in", "{")
 _OPENING = ("(", "[", "<")
 _WORDS = ("then", "else", "where", "for", *ITEM_WORDS)
 """Words that stand between parts or begin an item."""
+_BEGUN = ("then", "else", "where", "let", "rewrite", "import", "operator", "function")
+"""Words of which one may be left out: what stands there follows no other word."""
 _SPELT = (*_WORDS, "in", "and", "or", "not", "if", "relaxes", "tags", "cites", "unsound", "explores", "require")
 LONGEST = 20_000
 """Characters of an item that is tried: each try parses all of it."""
@@ -44,15 +46,22 @@ def _insertions(stop: Stop) -> Iterator[Fix]:
     shown = _shown(stop)
     for sign in _SIGNS:
         # a list that goes on behind the end of a line has its comma there
-        if sign in stop.signs and (sign != "," or not stop.begins_line() or open_brackets(stop.text)):
+        if sign in stop.signs and (sign != "," or _goes_on(stop)):
             blank = " " if sign in ("->", "=>", "=", "in", "{") else ""
             yield edit(f"`{sign}` is missing {shown}", Edit(stop.behind_text(), blank + sign))
+
+
+def _goes_on(stop: Stop) -> bool:
+    """Whether a list may go on at the place: at the beginning of a line only in brackets, or with a guard."""
+    if not stop.begins_line() or open_brackets(stop.text):
+        return True
+    return re.search(r"\bwhere\b", stop.before) is not None and re.match(r"\w+\s*[(\[<>=!]", stop.rest) is not None
 
 
 def _begun(stop: Stop) -> Iterator[Fix]:
     """With a bracket or a word before the place that begins what stands there."""
     signature = re.match(r"operator\b[^{]*$", stop.before) is not None
-    for sign in (*_OPENING, *_WORDS):
+    for sign in (*_OPENING, *_BEGUN):
         if sign in stop.signs and (sign != "<" or signature):
             inserted = Edit(before(stop.span), sign + " " * sign.isalpha())
             yield edit(f"`{sign}` is missing {_shown(stop)}", inserted)
@@ -83,7 +92,7 @@ def _respelt(stop: Stop) -> Iterator[Fix]:
 def _left_out(stop: Stop) -> Iterator[Fix]:
     """Without a sign at the place, or a word that stands there twice; else without the sign before the place."""
     here, last = _piece_at(stop), piece_before(stop)
-    if here and (not (here[0].isalnum() or here[0] == "_") or here == last):
+    if here and ((here[0].isascii() and not (here[0].isalnum() or here[0] == "_")) or here == last):
         twice = "it stands there twice: " if here == last else ""
         yield edit(f"{twice}leave `{here}` out", Edit(stop.here(len(here)), ""))
     elif last and not last[0].isalnum() and last[0] not in '_"':
@@ -92,7 +101,7 @@ def _left_out(stop: Stop) -> Iterator[Fix]:
 
 def _replacements(stop: Stop) -> Iterator[Fix]:
     here = _piece_at(stop)
-    if here:
+    if here and (not here[0].isalnum() or here in _SPELT or here == piece_before(stop)):
         for sign in (*_SIGNS, "(", "["):
             if sign in stop.signs:
                 yield edit(f"write `{sign}`", Edit(stop.here(len(here)), sign))

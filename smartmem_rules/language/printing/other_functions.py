@@ -99,6 +99,8 @@ _TYPES = {**dict.fromkeys(DTYPES), "double": "float64", "half": "float16", "long
 def of_another_language(call: s.Call, place: s.Span, known: Collection[str]) -> Fix | None:
     """How to write a function that other languages have."""
     name = call.function
+    if name == "len" and call.arguments and isinstance(call.arguments[0], s.Name):
+        return advice("write `rank(x)` for the number of axes, `extent(x, 0)` for that of the first one's elements")
     same = _SAME.get(name)
     if same is not None and same in known:
         return replacement(f"write `{same}`", place, same)
@@ -119,6 +121,12 @@ def kind_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix | No
     if same not in known and name in _TYPES_OF_C:
         same = _TYPES_OF_C[name]
     return replacement(f"write `{same}`", place, same) if same is not None and same in known else None
+
+
+def text_elsewhere(word: str, place: s.Span) -> Fix | None:
+    """The dtype that other languages call by a word, as a text."""
+    same = _KINDS.get(word.lower())
+    return replacement(f'write `"{same}"`', place, f'"{same}"') if same in DTYPES and same != "string" else None
 
 
 def how_called(function: str) -> Fix | None:

@@ -57,7 +57,11 @@ def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
             first.update({str(value): entry for value in (entry.key, *entry.values) if value in keys})
             continue
         if key is None:
-            near = at_home(block, entry.key) or spelling(entry.key, keys, entry.place("key"))
+            near = (
+                _bare_phase(block, entry, known)
+                or at_home(block, entry.key)
+                or spelling(entry.key, keys, entry.place("key"))
+            )
             note = None if near else f"its keys are {', '.join(keys)}"
             fix = near or advice(f"leave it out, or write one of its keys: {any_of(keys, 6)}")
             message = f"{_called(block)} has no key `{entry.key}`"
@@ -79,6 +83,13 @@ def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
         message = f"`{block.name}` lacks {names}"
         fix = advice(f"add {' '.join(f'`{key.name} {_example(key)};`' for key in missing)}")
         yield Diagnostic(Code.MISSING_KEY, "error", message, block.place("name"), note=meanings, fix=fix)
+
+
+def _bare_phase(block: s.Block, entry: s.Entry, known: Known) -> Fix | None:
+    """A rule set of a strategy without `phase`."""
+    if block.kind != "strategy" or entry.key not in known["ruleset"]:
+        return None
+    return edit(f"write `phase {entry.key};`", Edit(before(entry.place("key")), "phase "))
 
 
 def _swallowed(entry: s.Entry, keys: Collection[str]) -> int:
@@ -182,6 +193,11 @@ def _check_phase(entry: s.Entry, known: Known) -> Iterator[Diagnostic]:
     unknown = [one for one in rulesets_of(entry.values) if one[1] not in known["ruleset"]]
     for number, name in unknown:
         place = entry.place(f"value:{number}")
+        if name in ("then", "and", "before", "after"):
+            message = "the sets of a phase run together: what runs later is a phase of its own"
+            fix = replacement("begin the next phase: write `; phase`", place, "; phase")
+            yield Diagnostic(Code.UNKNOWN_REFERENCE, "error", message, place, fix=fix)
+            continue
         limit = limit_meant(entry.values, number, entry)
         near = spelling(name, LIMITS, place) if limit is not None else None
         fix = near or limit or spelling(name, known["ruleset"], place) or _names_of("ruleset", known)

@@ -216,6 +216,8 @@ def _outside_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any] 
 
 def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
     outside = found["outside"]
+    from smartmem_rules.analysis.axes import axis_meant  # start-up time
+
     later = "step" in outside["reason"]
     scans = {equation.tensor for equation in written.equations if equation.scan}
     own = re.search(r" of (\w+) is read, whose extent", outside["reason"])
@@ -229,9 +231,10 @@ def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
         Code.READS_OUTSIDE,
         "error",
         f"`{written.name}` reads what is not there: {outside['reason']}",
-        _place_of(outside["at"], written),
+        place if read is None else read.span,
         note=f"for example at {written.name}{outside['example']}",
-        fix=advice(
+        fix=(None if read is None else axis_meant(written, read))
+        or advice(
             "a scan reads earlier steps, those listed above it also in their own step; all have as many steps"
             if later
             else "add a `require` that excludes such operands, a condition around the read, or `else` and a value"

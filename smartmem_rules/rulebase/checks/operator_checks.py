@@ -192,7 +192,10 @@ def _check_signature(operator: s.Operator) -> Iterator[Diagnostic]:
     for kind in types:
         if kind is not None:
             place = head(kind.span, kind.dtype)
-            yield from _known(kind.dtype, variables | DTYPE_WORDS, Code.UNKNOWN_DTYPE, "dtype", place)
+            known = variables | DTYPE_WORDS
+            for one in _known(kind.dtype, known, Code.UNKNOWN_DTYPE, "dtype", place):
+                fix = one.fix if one.fix.edits or not kind.dtype.isupper() else _declared(kind.dtype, operator)
+                yield replace(one, fix=fix)
     for item in operator.inputs:
         if item.constant is not None:
             yield from _known(
@@ -207,6 +210,14 @@ def _check_signature(operator: s.Operator) -> Iterator[Diagnostic]:
             message = f"the variadic input `{item.name}` must be the last"
             fix = advice(f"put `{item.name}...` behind all other inputs")
             yield Diagnostic(Code.VARIADIC_NOT_LAST, "error", message, item.span, fix=fix)
+
+
+def _declared(name: str, operator: s.Operator) -> Fix:
+    """How a variable of dtypes is declared."""
+    said = f"declare it, `operator {operator.name}<{name}: number>(...)`, or write a dtype or `T`, any number"
+    if operator.dtypes:
+        return advice(said)
+    return inserted(said, operator.place("name"), f"<{name}: number>")
 
 
 def _check_repeated_names(operator: s.Operator) -> Iterator[Diagnostic]:

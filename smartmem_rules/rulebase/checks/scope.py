@@ -92,6 +92,9 @@ class Scope:
         elif isinstance(expression, s.Reduction | s.Comprehension):
             yield from self._bound(expression.binders, (expression.condition, expression.body))
         elif isinstance(expression, s.Binary):
+            if absent := self._absent(expression):
+                yield absent
+                return
             yield from self.problems(expression.left)
             ended = {**self.ended, **{binder.name: expression.operator for binder in _last_binders(expression.left)}}
             yield from replace(self, ended=ended).problems(expression.right)
@@ -168,6 +171,9 @@ class Scope:
             fix = fix or _undefined(call)
             if call.function in REDUCTIONS:
                 fix = advice(f"a reduction names its range: `{call.function}(k < K) x[k]`")
+                if self.has_terms:
+                    shown = f"`{call.function}(*i < shape(c)) (c[*i] == 1)`"
+                    fix = advice(f"a loop over the elements of a constant names its range: {shown}")
             yield Diagnostic(
                 Code.UNDEFINED_FUNCTION,
                 "error",
@@ -180,6 +186,20 @@ class Scope:
             yield from _dtype_first(call)
         for argument in call.arguments:
             yield from self.problems(argument)
+
+    def _absent(self, compared: s.Binary) -> Diagnostic | None:
+        """A tensor that is compared with `none`."""
+        if compared.operator not in ("==", "!="):
+            return None
+        for one, other in ((compared.left, compared.right), (compared.right, compared.left)):
+            if isinstance(one, s.Name) and isinstance(other, s.Name) and one.id in self.ranks:
+                if other.id not in ("none", "None", "null", "nil"):
+                    continue
+                said = f"present({one.id})" if compared.operator == "!=" else f"not present({one.id})"
+                message = f"`{one.id}` is a tensor, which has no value to compare"
+                fix = replacement(f"write `{said}`", compared.span, said)
+                return Diagnostic(Code.NO_CONDITION, "error", message, compared.span, fix=fix)
+        return None
 
     def _read(self, call: s.Call) -> Fix | None:
         """The call of a tensor, as if it were a function."""
@@ -200,6 +220,11 @@ class Scope:
         if found or not isinstance(read.base, s.Name) or read.base.id not in self.ranks:
             return
         for item in read.items:
+            if isinstance(item, s.Slice):
+                message = f"`{read.base.id}` is a tensor: an equation reads one element of it, not a part"
+                fix = advice(f"write the index: `{read.base.id}[i + 1]` with one for each axis")
+                yield Diagnostic(Code.INDEX_COUNT, "error", message, read.span, fix=fix)
+                return
             if isinstance(item, s.Name) and item.id in self.lists:
                 message = f"`{item.id}` stands for several indices, one for each axis"
                 yield Diagnostic(
@@ -230,7 +255,9 @@ def _last_binders(expression: s.Expression) -> tuple[s.Binder, ...]:
 def _reads_row(read: s.Subscript, tensors: Mapping[str, object]) -> bool:
     """Whether a read is one of what a read gives, as `x[n][k]`."""
     inner = read.base
-    return isinstance(inner, s.Subscript) and isinstance(inner.base, s.Name) and inner.base.id in tensors
+    if not isinstance(inner, s.Subscript) or any(isinstance(item, s.Slice) for item in inner.items):
+        return False
+    return isinstance(inner.base, s.Name) and inner.base.id in tensors
 
 
 def _indices_apart(read: s.Subscript) -> Diagnostic:
@@ -301,5 +328,10 @@ def _argument_count(
     message = f"`{call.function}` takes {arity}, not {count}"
     secondary = (user.place("name"), "it is defined here") if user is not None else None
     shown = f"write `{user.name}({', '.join(user.parameters)})`" if user is not None else f"give it {arity}"
+    if call.function == "shape" and count == 2:
+        place = head(call.span, call.function)
+        fix = replacement("write `extent(x, axis)`: the extent of one axis", place, "extent")
+        yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, fix=fix)
+        return
     fix = (how_called(call.function) if user is None else None) or advice(shown)
     yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, secondary=secondary, fix=fix)

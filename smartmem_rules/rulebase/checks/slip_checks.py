@@ -9,6 +9,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import Fix, advice, any_of, replacement, spelling
+from smartmem_rules.language.printing.other_functions import text_elsewhere
 from smartmem_rules.language.vocabulary import DTYPE_CLASSES
 from smartmem_rules.tensor.expr import ALL_DTYPES
 from smartmem_rules.tensor.instantiate import Definitions
@@ -83,7 +84,7 @@ def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagno
             for word in words:
                 if word.value not in ALL_DTYPES:
                     message = f'there is no dtype "{word.value}"'
-                    near = spelling(word.value, ALL_DTYPES, word.span, '"{}"')
+                    near = text_elsewhere(word.value, word.span) or spelling(word.value, ALL_DTYPES, word.span, '"{}"')
                     fix = near or advice(f"write one of {any_of(ALL_DTYPES, 30)}")
                     if word.value in DTYPE_CLASSES:
                         message = f'"{word.value}" is a class of dtypes, and never the dtype of a tensor'

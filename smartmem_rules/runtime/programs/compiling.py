@@ -14,6 +14,7 @@ from smartmem_rules.runtime.driver_cache import DRIVER_ROOM, driver_folder
 from smartmem_rules.runtime.kept_files import free_bytes
 from smartmem_rules.runtime.processor.matrix_unit import has_byte_unit
 from smartmem_rules.runtime.programs.declarations import OWN_DECLARATIONS, declarations
+from smartmem_rules.runtime.programs.excerpts import PRELUDE_END, excerpt
 from smartmem_rules.runtime.programs.program_cache import ProgramCache
 from smartmem_rules.runtime.programs.ptx_target import TargetError, with_target
 from smartmem_rules.runtime.programs.shared_programs import note_use, programs_in
@@ -22,8 +23,6 @@ _TEXTS_PER_PROGRAM = 32
 _COMPILE_THREADS = 8
 _LOG_LINES = 30
 _ROUNDING = "#pragma OPENCL FP_CONTRACT DEFAULT"
-_PRELUDE_END = "\n#endif // SMR_PRELUDE\n"
-"""How what every kernel relies on ends (codegen/prelude.cl)."""
 _Text = tuple[str, str, tuple[str, ...]]
 """The entry, the text and the options of a source: what makes two sources the same kernel code."""
 
@@ -147,14 +146,15 @@ class Programs:
         return built
 
     def _with_few_declarations(self, text: str, options: Sequence[str]) -> Any:
-        """The program, from the declarations that its text needs; None where that is impossible."""
+        """The program, from the declarations and the prelude that its text needs; None where that is impossible."""
         import pyopencl as cl
 
         known = declarations() if self._device.workaround("parses_all_declarations") else None
         if known is None or asked_target(options):
             return None
+        needed = excerpt(text)
         try:
-            return _build(cl.Program(self._context, known.before(text) + text), [*options, OWN_DECLARATIONS])
+            return _build(cl.Program(self._context, known.before(needed) + needed), [*options, OWN_DECLARATIONS])
         except cl.Error:  # the text is at fault, which the driver's own declarations then show, or needs more of them
             return None
 
@@ -193,7 +193,7 @@ class Programs:
 
 def _without_prelude(text: str, first: str) -> str:
     """A text without the beginning that the first one of its program has, too: compilers read every copy of it."""
-    prelude, end, own = text.partition(_PRELUDE_END)
+    prelude, end, own = text.partition(PRELUDE_END)
     return own if end and first.startswith(prelude + end) else text
 
 

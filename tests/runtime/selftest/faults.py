@@ -88,6 +88,7 @@ def compiled_instead(old: str, new: str) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cl, "Program", program)
+        patch.setattr(compiling, "excerpt", lambda text: text)  # the whole text is looked for
         # neither are right programs of other plans taken, nor wrong ones left to them
         patch.setattr(compiling, "programs_in", lambda context, device: {})
         patch.setattr(compiling, "note_use", lambda program, device: None)

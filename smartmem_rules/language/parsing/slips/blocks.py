@@ -7,6 +7,7 @@ import re
 from smartmem_rules.language.fixes import Edit, edit
 from smartmem_rules.language.parsing.slips.slip import Slip, all_of, line_end, written
 from smartmem_rules.language.parsing.stops import Stop
+from smartmem_rules.language.schema import keys_of_kind
 from smartmem_rules.language.vocabulary import BLOCK_WORDS
 
 _BLOCK = re.compile(rf"(?:{'|'.join(BLOCK_WORDS)})\b[^{{]*\{{")
@@ -16,21 +17,57 @@ def blocks(stop: Stop) -> Slip | None:
     """What to write in blocks and tables, and round the items of a family."""
     if _BLOCK.match(stop.before):
         return _values(stop)
+    if re.fullmatch(rf"(?:{'|'.join(BLOCK_WORDS)})\s+\w+(?:\s+for\s+\w+)?\s*", stop.before):
+        return _subject(stop)
     if re.match(r"table\b", stop.before):
         return _table(stop)
     return _family(stop) if re.match(r"for\b", stop.before) else None
 
 
 def _values(stop: Stop) -> Slip | None:
-    """`rulesets { a b }` and `rulesets [a, b];`."""
+    """`rulesets { a b }` and `rulesets [a, b];`, and keys with `:`, `=` and quotes."""
     place = len(stop.text)
-    inner = re.match(r"(?:\{([^{}]*)\}|\[([^\[\]]*)\]|\(([^()]*)\))(?:[ \t]*;)?", stop.rest)
+    keys = re.compile(r"(?<=[;{,\n])[ \t]*\"?(\w+)\"?[ \t]*[:=]([^;\n}]*?)[,;]?[ \t]*(?=\n|\}|;|$)")
+    if stop.found in (":", "=") or (stop.found.startswith('"') and re.search(r"[;{,\n]\s*$", stop.text)):
+        open_brace = stop.whole.find("{")
+        found = list(keys.finditer(stop.whole, open_brace + 1))
+        changes = []
+        for one in found:
+            indent = one[0][: len(one[0]) - len(one[0].lstrip())]
+            inner = re.sub(r"[\[\](),]", " ", one[2])
+            shown = " ".join((inner if one[1] in _texts() else inner.replace('"', " ")).split())
+            end = one.end() + (stop.whole[one.end() : one.end() + 1] == ";")
+            changes.append(Edit(stop.between(one.start(), end), f"{indent}{one[1]} {shown};"))
+        if changes:
+            return Slip(edit("an entry reads `KEY VALUE VALUE;`", *changes))
+    bracketed = re.match(r"(?:\{([^{}]*)\}|\[([^\[\]]*)\]|\(([^()]*)\))(?:[ \t]*;)?", stop.rest)
     key = re.search(r"[;{\n]\s*(\w+)\s*$", stop.text)
-    if inner is None or key is None or stop.found not in ("{", "[", "("):
+    if bracketed is None or key is None or stop.found not in ("{", "[", "("):
         return None
-    values = " ".join(re.split(r"[\s,;]+", (inner[1] or inner[2] or inner[3] or "").strip(" ;,\n")))
+    values = " ".join(re.split(r"[\s,;]+", (bracketed[1] or bracketed[2] or bracketed[3] or "").strip(" ;,\n")))
     said = f"values stand beside each other without brackets: `{key[1]} {values};`"
-    return Slip(edit(said, Edit(stop.between(place, place + inner.end()), f"{values};")))
+    return Slip(edit(said, Edit(stop.between(place, place + bracketed.end()), f"{values};")))
+
+
+def _texts() -> frozenset[str]:
+    """The keys whose values stand between quotation marks."""
+    keys = (key for kind in BLOCK_WORDS for key in keys_of_kind(kind))
+    return frozenset(key.name for key in keys if key.kind in ("text", "clause"))
+
+
+def _subject(stop: Stop) -> Slip | None:
+    """`schedule mine contraction {` and `fuse mine for prologue, chain {`."""
+    place = len(stop.text)
+    word = re.match(r"(\w+)\s*\{", stop.rest)
+    if word is not None and "FOR" in stop.accepted:
+        said = f"`for` stands before what a block is for: write `for {word[1]}`"
+        return Slip(edit(said, Edit(stop.between(place, place), "for ")))
+    more = re.match(r"(\s*,\s*\w+)+", stop.rest)
+    if more is not None:
+        return Slip(
+            edit("a block is for one thing: write a second block", Edit(stop.between(place, place + more.end()), ""))
+        )
+    return None
 
 
 def _table(stop: Stop) -> Slip | None:
@@ -54,6 +91,10 @@ def _family(stop: Stop) -> Slip | None:
         said = f"the items of a family stand in braces: `{new} ... }}`"
         whole = (Edit(stop.between(*head.span()), new), Edit(stop.between(end, end), "\n}"))
         return Slip(edit(said, *whole), stop.between(begin, line_end(stop)))
+    if stop.found == "rewrite" and "LBRACE" in stop.accepted:
+        end = len(stop.whole.rstrip())
+        whole = (Edit(stop.behind_text(), " {"), Edit(stop.between(end, end), "\n}"))
+        return Slip(edit("the items of a family stand in braces: `for Op in Relu, Exp { ... }`", *whole))
     inner = re.match(r"\(([^()\n]*\bin\b[^()\n]*)\)", stop.rest)
     if inner is not None:
         return written(stop, f"write `for {inner[1]}`, without parentheses", place, place + inner.end(), inner[1])

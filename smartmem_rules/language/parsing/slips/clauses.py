@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from smartmem_rules.language.fixes import Edit, advice, edit
-from smartmem_rules.language.parsing.slips.slip import Slip, written
+from smartmem_rules.language.parsing.slips.slip import Slip, line_end, told, written
 from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
 
@@ -49,6 +49,15 @@ def clauses(stop: Stop) -> Slip | None:
 
 def _word(stop: Stop) -> Slip | None:
     """The word at the beginning of a clause."""
+    begin = stop.text.rfind("\n") + 1
+    if re.match(r"\s*(if|elif|else)\b.*:$", stop.whole[begin : line_end(stop)]):
+        return told("an equation chooses its value: `y[*i] = if CONDITION then VALUE else OTHER`")
+    domain = re.compile(r"(?:domain|namespace)\s+\"?([\w.]+)\"?\s*;?")
+    named = re.search(r"[{\n]\s*((?:domain|namespace)\s+)$", stop.text)
+    if named is not None and (said := domain.match(stop.whole, named.start(1))):
+        name = re.match(r"operator\s+(\w+)", stop.before)
+        new = f"onnx {said[1]}::{name[1] if name else 'NAME'} ;"
+        return written(stop, f"write `{new}`", named.start(1), said.end(), new)
     first = re.search(r"(?:[{\n]\s*)(\w+)\s+$", stop.text)
     if first is None:
         return None
@@ -69,6 +78,17 @@ def _word(stop: Stop) -> Slip | None:
 def _onnx(stop: Stop) -> Slip | None:
     """Domains and opsets of an `onnx` clause."""
     place = len(stop.text)
+    called = re.match(r"\(\s*\"([\w.]+)\"\s*,\s*\"(\w+)\"[^()]*\)\s*;?", stop.rest)
+    if called is not None and re.search(r"\bonnx\s*$", stop.text):
+        new = f" {called[1]}::{called[2]} ;"
+        return written(stop, f"write `onnx{new}`", len(stop.text.rstrip()), place + called.end(), new)
+    if stop.found == "," and re.search(r"\bonnx\s+\S+\s*$", stop.text):
+        return Slip(
+            edit(
+                "each operator has its own clause: `onnx a::B ; onnx a::C ;`",
+                Edit(stop.between(place, place + 1), " ; onnx"),
+            )
+        )
     if re.search(r"\bonnx\s+$", stop.text):
         name = re.match(r"[\w.\-]+", stop.rest)
         parts = re.match(r"([\w.\-]+?)(?:::?|/|\.)(\w+)(?=\s|;|$)", stop.rest)
@@ -106,7 +126,15 @@ def _kind(stop: Stop) -> Slip | None:
 
 
 def _requirement(stop: Stop) -> Slip | None:
-    """`require a, b`, and what ends with `;`."""
+    """`require a, b`, what ends with `;`, and the left sides of equations."""
+    left = re.search(r"[{\n]\s*(?:view\s+|scan\s+)?(\w+)\[[^\[\]=]*$", stop.text)
+    if (
+        left is not None
+        and "=" not in stop.signs
+        and (stop.found.isdigit() or stop.found in ("+", "-", "*", "//", ":"))
+    ):
+        said = f"one equation gives all elements at plain indices: `{left[1]}[i] = if i == 0 then FIRST else x[i - 1]`"
+        return told(said)
     place = len(stop.text)
     if stop.found == "," and re.search(r"\brequire\b(?:[^\n,{}]|\n(?!\s*\w+\s*\[))*$", stop.text):
         return Slip(edit("conditions are joined by `and`", Edit(stop.between(place, place + 1), " and")))

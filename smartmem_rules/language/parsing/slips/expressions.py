@@ -60,7 +60,15 @@ def called(text: str, count: int) -> list[str]:
 
 def expressions(stop: Stop) -> Slip | None:
     """How to write a form of an expression that other languages have."""
-    return _members(stop) or _range(stop) or _cast(stop) or _conditional(stop) or _chain(stop) or _product(stop)
+    return (
+        _members(stop)
+        or _words(stop)
+        or _range(stop)
+        or _cast(stop)
+        or _conditional(stop)
+        or _chain(stop)
+        or _product(stop)
+    )
 
 
 def _members(stop: Stop) -> Slip | None:
@@ -84,6 +92,9 @@ def _members(stop: Stop) -> Slip | None:
     if word in ("astype", "to", "cast", "type") and method[2]:
         dtype = method[3].split(".")[-1].strip("\"' ")
         new = f"cast({owner[1]}, {dtype})"
+        return written(stop, f"write `{new}`", owner.start(1), end, new)
+    if word in ("dim", "size", "shape") and method[2] and method[3].strip():
+        new = f"extent({owner[1]}, {method[3].strip()})"
         return written(stop, f"write `{new}`", owner.start(1), end, new)
     if word == "ndim":
         return written(stop, f"write `rank({owner[1]})`", owner.start(1), place + 5, f"rank({owner[1]})")
@@ -124,6 +135,28 @@ def _range(stop: Stop) -> Slip | None:
     return None
 
 
+def _words(stop: Stop) -> Slip | None:
+    """`sum k < K: x`, `sum[k < K] x`, `if c, x else y`, and arguments with names."""
+    place = len(stop.text)
+    begin = max(stop.text.rfind("\n", 0, max(stop.text.rfind("\n"), 0)), 0)
+    bare = re.compile(r"\b(sum|max|min|prod|mean|any|all)(?:\s+(\w+\s*<\s*\w+)\s*[:,.]?|\[(\w+\s*<\s*\w+)\])").search(
+        stop.whole, begin
+    )
+    if bare is not None and bare.start() < place:
+        new = f"{bare[1]}({bare[2] or bare[3]})"
+        return written(stop, f"write `{new}`", *bare.span(), new, "the range of a reduction stands in parentheses")
+    if (
+        stop.found in (",", ":")
+        and re.search(r"\bif\b(?!.*\bthen\b)[^\n]*$", stop.text)
+        and re.search(r"\belse\b", stop.rest.partition("\n")[0])
+    ):
+        return Slip(edit("write `then`", Edit(stop.between(len(stop.text.rstrip()), place + 1), " then")))
+    named = re.search(r"\b([a-z_]\w*)\([^();]*,\s*\w+\s*$", stop.text)
+    if stop.found == "=" and named is not None and re.match(r"operator\b[^{]*\{", stop.before):
+        return told("functions take their arguments by place; a sum over an axis is `sum(k < K) x[n, k]`")
+    return None
+
+
 def _cast(stop: Stop) -> Slip | None:
     """`(int64) x[i]`."""
     begin = max(stop.text.rfind("\n", 0, stop.text.rfind("\n")), 0)
@@ -147,6 +180,7 @@ def _conditional(stop: Stop) -> Slip | None:
             return written(stop, f"write `{new}`", begin + python.start(1), begin + python.end(3), new)
     generator = re.search(r"\b(sum|max|min|prod|mean|any|all)\s*\(\s*\[?((?:[^()]|\([^()]*\))*?)\s*$", stop.text)
     loop = re.match(r"for\s+(\w+)\s+in\s+range\(\s*(?:0\s*,\s*)?([^(),]+)\)\s*\]?\s*\)", stop.rest)
+    loop = loop or re.match(r"for\s+(\w+)\s*(?:<|\bin\b)\s*([^(),<]+)\)", stop.rest)
     if stop.found == "for" and generator is not None and loop is not None:
         body = (
             generator[2]

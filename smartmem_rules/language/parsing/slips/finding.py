@@ -13,6 +13,7 @@ from smartmem_rules.language.parsing.slips.items import at_item_word, items
 from smartmem_rules.language.parsing.slips.numbers import numbers
 from smartmem_rules.language.parsing.slips.patterns import patterns
 from smartmem_rules.language.parsing.slips.signatures import signatures
+from smartmem_rules.language.parsing.slips.signs import signs
 from smartmem_rules.language.parsing.slips.slip import Slip
 from smartmem_rules.language.parsing.slips.unclosed import unclosed
 from smartmem_rules.language.parsing.stops import Stop
@@ -20,6 +21,7 @@ from smartmem_rules.language.parsing.stops import Stop
 _KINDS: tuple[Callable[[Stop], Slip | None], ...] = (
     items,
     numbers,
+    signs,
     signatures,
     patterns,
     blocks,

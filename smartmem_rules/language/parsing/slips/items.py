@@ -40,8 +40,9 @@ def items(stop: Stop) -> Slip | None:
     line = stop.whole[begin:end]
     if stop.found == "=" and _MARKS.match(line):
         return _marks(stop, begin, end)
-    if not stop.at_item():
-        return None
+    quotes = _quotes(stop)
+    if quotes is not None or not stop.at_item():
+        return quotes
     if _MARKS.match(line):
         return _marks(stop, begin, end)
     if line.startswith("```"):
@@ -52,6 +53,19 @@ def items(stop: Stop) -> Slip | None:
         if re.match(pattern, line):
             return Slip(advice(said), stop.between(begin, end))
     return _import(stop, line) or _comment(stop, line) or _expression(stop, line)
+
+
+def _quotes(stop: Stop) -> Slip | None:
+    """Quotation marks inside of a text."""
+    begin = stop.text.rfind("\n") + 1
+    text = re.match(r'\s*(?:cites|unsound|reference|import)\s+"(.*)"\s*$', stop.whole[begin : line_end(stop)])
+    if text is None or len(stop.text) <= begin + text.start(1):
+        return None
+    inner = [at for at in range(*text.span(1)) if text.string[at] == '"' and text.string[at - 1] != "\\"]
+    if not inner:
+        return None
+    changes = (Edit(stop.between(begin + at, begin + at), "\\") for at in inner)
+    return Slip(edit('a quotation mark inside of a text is written `\\"`', *changes))
 
 
 def _marks(stop: Stop, begin: int, end: int) -> Slip:
@@ -117,6 +131,8 @@ def at_item_word(stop: Stop) -> Slip | None:
         return None
     if inside[1] == "rewrite" and "=>" not in stop.text:
         return None
+    if re.match(r"\w+\s*\"", stop.rest) and re.match(r"note|comment|doc|desc|why|reason|text|name", stop.found):
+        return told("a comment begins with `#`; where a rule comes from stands behind `cites`")
     if re.match(r"(fast|unsafe|reassoc|allow)", stop.found):
         return told("rules that change rounding say `relaxes reassociation`, also `nan`, `infinities`, `signed_zero`")
     if re.match(r"\w+\b[ \t]*(\w|\n|\Z)", stop.rest) is None:

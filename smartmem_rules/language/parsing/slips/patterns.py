@@ -45,6 +45,14 @@ def _clauses_first(stop: Stop) -> Slip | None:
 def _heading(stop: Stop) -> Slip | None:
     """`in algebra, eliminate`, braces round a rule, and a rule set without `in`."""
     place = len(stop.text)
+    inside = re.match(r"(into|to|for|at|of|under)\s+\w+", stop.rest)
+    if inside is not None and re.fullmatch(r"(rewrite|eliminate)\s+\w+\s*", stop.before):
+        return written(stop, "write `in`", place, place + len(inside[1]), "in")
+    order = re.search(r"\bin\s+\w+\s+((priority|benefit|cost|weight|order)\s*[=:]?\s*)$", stop.text)
+    if order is not None and re.match(r"-?\d", stop.rest):
+        end = place + len(re.match(r"-?[\d.]+", stop.rest)[0])  # type: ignore[index]
+        message = "rules have no priority: levels and strategies order rule sets"
+        return written(stop, "leave it out", order.start(1), end, "", message)
     if stop.found == "{" and re.fullmatch(r"rewrite\s+\w+\s+in\s+\w+\s*", stop.before):
         close = stop.whole.rfind("}")
         if close > place and not stop.whole[close + 1 :].strip():
@@ -73,6 +81,12 @@ def _other_rules(stop: Stop) -> Slip | None:
         message = f"`{of_none[1]}` belongs to no rule set"
         end = place + len(stop.found)
         return written(stop, f"leave `in {stop.found}` out", begin, end, "", message)
+    if stop.found == "," and re.match(r"(eliminate|keep)\b", before) and re.search(r"[A-Z]\w*\s*$", before):
+        return Slip(all_of(stop, "operators stand between `|`", r",(?=\s*[A-Z])", " |", place, line_end(stop)))
+    listed = re.match(r"family\s+\w+\s*$", before) and re.match(r"[{\[(]([\w,;| \n]+)[}\])]", stop.rest)
+    if listed:
+        new = "= " + " | ".join(re.findall(r"\w+", listed[1]))
+        return written(stop, f"write `{new}`", place, place + listed.end(), new)
     elimination = re.fullmatch(r"eliminate\s+\w+\s*", before)
     if elimination is not None and stop.found[:1].isupper():
         return Slip(
@@ -101,6 +115,12 @@ def _other_rules(stop: Stop) -> Slip | None:
 
 def _guards(stop: Stop) -> Slip | None:
     """`a, and b`."""
+    member = re.search(r"([A-Za-z_]\w*(?:\([^()]*\))?)\s+(not\s+)?$", stop.text)
+    among = re.match(r"in\s*([\[({][^\[\](){}\n]*[\])}])", stop.rest)
+    if stop.found == "in" and member is not None and among is not None:
+        place = len(stop.text)
+        new = f"{'not ' * bool(member[2])}contains([{among[1][1:-1]}], {member[1]})"
+        return written(stop, f"write `{new}`", member.start(), place + among.end(), new)
     joined = re.search(r"(\s*,)\s*(and|or)\s*$", stop.text)
     if joined is None or re.search(r"\bwhere\b", stop.before) is None:
         return None
@@ -121,7 +141,34 @@ def _sides(stop: Stop) -> Slip | None:
                 place,
             )
         )
-    return _arrow(stop) or _call(stop) or _alternatives(stop) or _separator(stop)
+    return _compared(stop) or _arrow(stop) or _call(stop) or _alternatives(stop) or _separator(stop)
+
+
+def _compared(stop: Stop) -> Slip | None:
+    """Sides with `==` or `<=` between them, or with `from` and `to` before them."""
+    before = stop.before
+    start = len(stop.text) - len(before)
+    if "=>" in stop.whole:
+        return None
+    worded = re.compile(r"rewrite\s+\w+\s+in\s+\w+\s+(from|match|replace)\s+(.+?)\s+(to|with|by|into)\s+", re.DOTALL)
+    words = worded.match(stop.whole, start)
+    if words is not None:
+        begin, end = words.start(1), words.end()
+        first = Edit(stop.between(begin, words.start(2)), "")
+        return Slip(
+            edit("write `LEFT => RIGHT`", first, Edit(stop.between(words.start(3), end), "=> ")),
+            stop.between(begin, words.end(1)),
+        )
+    sides = re.match(r"rewrite\s+\w+\s+in\s+\w+\s+(\S[^\n]*?)\s*(==|<=|<-|===)\s*([^\n]*\S)\s*$", before)
+    if sides is None or ("=>" not in stop.signs and stop.found != "the end of the text"):
+        return None
+    begin, end = start + sides.start(2), start + sides.end(2)
+    if sides[2].startswith("<"):
+        new = f"{sides[3]} => {sides[1]}"
+        return written(
+            stop, f"a rule is read from left to right: write `{new}`", start + sides.start(1), start + sides.end(3), new
+        )
+    return written(stop, "write `=>`, or `<=>` for a rule of both directions", begin, end, "=>")
 
 
 def _arrow(stop: Stop) -> Slip | None:
@@ -201,7 +248,23 @@ def _separator(stop: Stop) -> Slip | None:
 
 
 def _attributes(stop: Stop) -> Slip | None:
-    """`axes == a` among attributes."""
+    """`axes == a`, `**attrs` and `.axis` for attributes."""
+    place = len(stop.text)
+    if (
+        stop.found in ("**", "*", "...")
+        and re.search(r";\s*$", stop.text)
+        and re.match(r"(\*\*?|\.\.\.)\w+", stop.rest)
+    ):
+        sign = re.escape(stop.found)
+        return Slip(all_of(stop, "all attributes together are `@NAME`", rf"{sign}(?=\w+\s*\))", "@", place))
+    if (
+        re.search(r"([A-Z]\w*)\([^()]*\)\.$", stop.text)
+        and stop.found.isidentifier()
+        and not stop.found.startswith("output")
+    ):
+        return told(f"an attribute is bound by a name of its own: `Op(x; {stop.found} = a)`, then `a`")
+    if stop.found in ("not", "the character `!") and re.search(r"[(,]\s*$", stop.text) and "where" not in stop.before:
+        return told("a pattern cannot exclude an operator: bind a name, and write in a guard what must hold of it")
     doubled = re.search(r"[;,]\s*\w+\s*(=)$", stop.text)
     if stop.found in ("=", "==") and doubled is not None and re.search(r"\(\s*[^()]*;", stop.text):
         return Slip(replacement("an attribute is given by one `=`", stop.here(len(stop.found)), ""))

@@ -15,10 +15,55 @@ _TYPE_WORDS = DTYPE_WORDS | ATTRIBUTE_KINDS | {"T", "double", "half", "long", "a
 def signatures(stop: Stop) -> Slip | None:
     """What to write in the first line of an operator or a function."""
     before = stop.before
+    if (
+        re.fullmatch(r"[a-z]+\s+[A-Za-z_]\w*", before)
+        and re.match(r"(-\w+)+", stop.rest)
+        and not before.startswith("let")
+    ):
+        begin = len(stop.text) - len(before) + before.index(before.split()[1], len(before.split()[0]))
+        end = len(stop.text) + len(re.match(r"(-\w+)+", stop.rest)[0])  # type: ignore[index]
+        new = stop.whole[begin:end].replace("-", "_")
+        return written(stop, "a name is one word: letters, digits and `_`", begin, end, new)
     if re.match(r"operator\b[^{]*$", before):
-        return _variables(stop) or _order(stop) or _inputs(stop) or _shapes(stop) or _outputs(stop)
+        return _parts(stop) or _variables(stop) or _order(stop) or _inputs(stop) or _shapes(stop) or _outputs(stop)
     if re.match(r"(function|predicate)\b", before):
         return _function(stop)
+    prefix = re.compile(r"(commutative|internal|override|view)\s+operator\b[^{]*\{").match(stop.whole, len(stop.text))
+    if prefix is not None and stop.at_item():
+        begin, brace = len(stop.text), prefix.end()
+        word = prefix[1]
+        removed = Edit(stop.between(begin, begin + len(word) + 1), "")
+        inside = Edit(stop.between(brace, brace), f"\n    {word}")
+        return Slip(edit(f"`{word}` is a clause: it stands in the braces of the operator", removed, inside))
+    typed = re.match(r":\s*\w+\s*(?==)", stop.rest)
+    if typed is not None and re.search(r"\blet\s+\w+\s*$", stop.text):
+        place = len(stop.text)
+        return written(stop, "a `let` has no type", place, place + typed.end(), " ")
+    return _headings(stop) or _ruleset(stop)
+
+
+def _headings(stop: Stop) -> Slip | None:
+    """Names in quotes and with hyphens, and imports."""
+    place, before = len(stop.text), stop.before
+    quoted = re.match(r'"(\w+)"', stop.rest)
+    if quoted is not None and re.fullmatch(r"[a-z]+\s*", before) and "NAME" in stop.accepted:
+        return written(stop, "names stand without quotes", place, place + quoted.end(), quoted[1])
+    if re.match(r"import\b", before):
+        other = re.match(r"[(<]\s*\"?([\w./-]+)\"?\s*[)>]\s*;?", stop.rest)
+        if other is not None:
+            new = f'"{other[1]}"'
+            blank = "" if before.endswith((" ", "\t")) else " "
+            return written(stop, f"write `import {new}`", place, place + other.end(), blank + new)
+        if stop.found == "," and before.rstrip().endswith('"'):
+            return Slip(
+                all_of(stop, "each file has its own `import`", r",\s*(?=\")", "\nimport ", place, line_end(stop))
+            )
+        alias = re.match(r"as\s+\w+", stop.rest)
+        if alias is not None:
+            message = "an imported file has no name of its own"
+            return written(
+                stop, "leave it out: all names of the file are known", place, place + alias.end(), "", message
+            )
     if re.match(r"let\s+\w+\s*$", before) and stop.found == "(":
         begin = len(stop.text) - len(before)
         return written(stop, "write `function`", begin, begin + 3, "function", "what has parameters is a function")
@@ -33,9 +78,47 @@ def _variables(stop: Stop) -> Slip | None:
         if brackets is not None:
             inner = brackets[1] if ":" in brackets[1] else f"{brackets[1].strip()}: number"
             return written(stop, f"write `<{inner}>`", place, place + brackets.end(), f"<{inner}>")
+    joined = re.match(r"(or|and|/|&)\s*\w+\s*>", stop.rest)
+    if joined is not None and re.search(r"<[^<>()]*$", stop.text):
+        return written(stop, "classes of one variable stand between `|`", place, place + len(joined[1]), "|")
     more = re.search(r"<[^<>()]*:\s*\w+\s*(,)\s*(\w+)\s*$", stop.text)
     if stop.found in (">", ",") and more is not None and more[2] in DTYPE_WORDS:
         return written(stop, "classes of one variable stand between `|`", *more.span(1), " |")
+    return None
+
+
+def _parts(stop: Stop) -> Slip | None:
+    """Attributes before the inputs, in brackets of their own, without kinds; commas too many."""
+    place, whole = len(stop.text), stop.whole
+    begin = whole.find("(")
+    turned = re.compile(r"\(([^;()]*=[^;()]*);\s*([^;()=]*)\)\s*->").match(whole, max(begin, 0))
+    if stop.found == "=" and turned is not None:
+        said = f"inputs stand before `;`, attributes behind it: `({turned[2].strip()}; {turned[1].strip()})`"
+        new = f"({turned[2].strip()}; {turned[1].strip()})"
+        end = whole.index(")", turned.start()) + 1
+        return written(stop, said, turned.start(), end, new, "attributes stand before the inputs")
+    beside = re.match(r"[\[{<]([^\[\]{}<>\n]*:[^\[\]{}<>\n]*)[\]}>]", stop.rest)
+    if beside is not None and stop.text.rstrip().endswith(")"):
+        close = stop.text.rstrip().rfind(")")
+        said = f"attributes stand behind the inputs and a `;`: `(x: T[*S]; {beside[1].strip()})`"
+        return written(stop, said, close, place + beside.end(), f"; {beside[1].strip()})")
+    bare = re.search(r"[;,]\s*(\w+)\s*$", stop.text)
+    default = re.match(r"=\s*(-?\d+(\.\d+)?|\"[^\"\n]*\"|true\b|false\b)", stop.rest)
+    if bare is not None and default is not None and ";" in stop.before:
+        first = default[1][0]
+        kind = "string" if first == '"' else "bool" if first in "tf" else "float" if default[2] else "int"
+        said = f"write `{bare[1]}: {kind} = {default[1]}`"
+        where = stop.between(*bare.span(1))
+        change = Edit(stop.between(bare.end(1), place), f": {kind} ")
+        return Slip(edit(said, change), where, f"the attribute `{bare[1]}` has no kind")
+    if stop.found == "?" and ";" in stop.before and re.search(r":\s*\w+\s*$", stop.text):
+        return written(
+            stop, "an attribute that may be absent has the default `none`: write ` = none`", place, place + 1, " = none"
+        )
+    if stop.found == ")" and (comma := re.search(r"(,)\s*$", stop.text)):
+        return written(
+            stop, "leave the comma out", *comma.span(1), "", "a comma stands before another part, and none follows"
+        )
     return None
 
 
@@ -125,6 +208,22 @@ def _shapes(stop: Stop) -> Slip | None:
 
 def _outputs(stop: Stop) -> Slip | None:
     place = len(stop.text)
+    unnamed = re.search(r"->\s*(\w+\s*\[)[^\[\]]*$", stop.text)
+    if unnamed is not None:
+        begin = unnamed.start(1)
+        said = "an output has a name: `-> y: T[N, K]`"
+        return Slip(edit(said, Edit(stop.between(begin, begin), "y: ")), stop.between(begin, place))
+    heritage = re.match(r"(extends|implements|inherits|like)\s+[\w, ]+(?=\{)", stop.rest)
+    if heritage is not None:
+        return written(stop, "operators do not extend others: leave it out", place, place + heritage.end(), "")
+    condition = re.match(r"(where|requires?|if|when)\s+([^{}\n]+?)\s*\{", stop.rest)
+    if condition is not None:
+        new = f"{{\n    require {condition[2]}"
+        return written(
+            stop, f"conditions stand in the braces: `require {condition[2]}`", place, place + condition.end(), new
+        )
+    if stop.found == "=" and re.search(r"->.*\]\s*$", stop.text):
+        return told("the definition stands in braces: `{ y[*i] = EXPRESSION }`")
     outputs = re.match(r"\(([^()\n]*)\)", stop.rest)
     if stop.found == "(" and outputs is not None and re.search(r"->\s*$", stop.text) and ":" in outputs[1]:
         return written(stop, "outputs stand without parentheses", place, place + outputs.end(), outputs[1])
@@ -139,6 +238,21 @@ def _function(stop: Stop) -> Slip | None:
         return Slip(all_of(stop, "parameters have no types", typed, "", place, close + 1 if close > 0 else None))
     if stop.rest.startswith(":="):
         return written(stop, "write `=`", place, place + 2, "=")
+    closed = re.match(r"[^()\n]*\)\s*=", stop.rest)
+    if stop.found == "=" and closed is not None and re.search(r"\([^()]*\w\s*$", before):
+        defaults = r"\s*=\s*[^,()=]+(?=[,)])"
+        close = stop.whole.find(")", place)
+        return Slip(all_of(stop, "parameters have no defaults", defaults, "", place, close + 1 if close > 0 else None))
+    arrow = re.match(r"=\s*\(?([\w, ]+?)\)?\s*(?:->|=>)\s*", stop.rest)
+    if arrow is not None and re.fullmatch(r"(function|predicate)\s+\w+\s*", before):
+        new = f"({arrow[1]}) = "
+        return written(
+            stop, f"its parameters follow the name: `{new}...`", len(stop.text.rstrip()), place + arrow.end(), new
+        )
+    body = re.match(r"\{\s*(?:return\s+)?([^{};\n]+?)\s*;?\s*\}", stop.rest)
+    if body is not None and re.search(r"\)\s*$", before):
+        said = f"a function is one expression: write `= {body[1]}`"
+        return written(stop, said, place, place + body.end(), f"= {body[1]}")
     result = re.match(r"->\s*\w+\s*(?==)", stop.rest)
     if result is not None:
         return written(stop, "a function has no type of its result", place, place + result.end(), "")

@@ -40,7 +40,8 @@ def all_of(stop: Stop, text: str, pattern: str, new: str, begin: int, end: int |
     """What to do, by writing something else for all matches of a pattern in a piece of the item's text."""
     whole = stop.whole
     found = re.compile(pattern).finditer(whole, begin, len(whole) if end is None else end)
-    return edit(text, *(Edit(stop.between(*one.span()), one.expand(new)) for one in found))
+    changes = [Edit(stop.between(*one.span()), one.expand(new)) for one in found]
+    return edit(text, *changes) if changes else advice(text)
 
 
 def line_end(stop: Stop) -> int:
