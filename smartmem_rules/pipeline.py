@@ -282,7 +282,8 @@ def level_of(name: str, base: RuleBase) -> Level:
     """
     if name not in base.levels:
         near = did_you_mean(name, base.levels)
-        raise PlanError(f"there is no level {name!r}; {near or ''} the levels are {', '.join(base.levels) or 'none'}")
+        known = f"the levels are {', '.join(base.levels) or 'none'}"
+        raise PlanError(f"there is no level {name!r}; {f'{near} {known}' if near else known}")
     return base.levels[name]
 
 
