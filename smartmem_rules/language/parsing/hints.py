@@ -218,7 +218,9 @@ def _missing(stop: Stop) -> Fix | None:
     if "STRING" in accepted and re.search(r"\bimport\s*$", text):
         words = stop.line[stop.span.column - 1 :].split()
         said = 'write the file between quotation marks: `import "other.smr"`'
-        return replacement(said, _rest(stop), '"{}"'.format(words[0].strip("';"))) if words else advice(said)
+        file = words[0].strip("';") if words else ""
+        file += ".smr" if file and "." not in file else ""
+        return replacement(said, _rest(stop), f'"{file}"') if file else advice(said)
     if "SEMICOLON" in accepted and re.search(r"\bonnx\s+\S+\s*$", text):
         return edit("an `onnx` clause ends with `;`", Edit(stop.behind_text(), ";"))
     if "COLON" in accepted and re.search(r"\boperator\b[^({]*\([^{]*$", text):

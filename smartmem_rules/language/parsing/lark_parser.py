@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from threading import Lock
 from typing import Any, cast
@@ -18,12 +19,12 @@ from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, moved
 from smartmem_rules.language.fixes import advice, inserted, spelling
 from smartmem_rules.language.parsing import lalr
 from smartmem_rules.language.parsing.builder import Builder
-from smartmem_rules.language.parsing.expectation import in_words
+from smartmem_rules.language.parsing.expectation import in_words, wants_expression
 from smartmem_rules.language.parsing.forms import form
 from smartmem_rules.language.parsing.grammar import builder_of_lark, grammar, resolving
 from smartmem_rules.language.parsing.headings import upper_case_let
 from smartmem_rules.language.parsing.hints import hint, rangeless
-from smartmem_rules.language.parsing.repairs import LONGEST, farther, repaired
+from smartmem_rules.language.parsing.repairs import KEYWORDS, LONGEST, farther, piece_before, repaired
 from smartmem_rules.language.parsing.slips.finding import late_slip, slip
 from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.syntax import Module, Span
@@ -117,10 +118,14 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     fix = hint(stop)
     if fix is not None and fix.edits and len(text) <= LONGEST and not farther(text, fix.edits):
         fix = None
-    if fix is None and _WORD.fullmatch(found.strip("`")):
+    if fix is None and _WORD.fullmatch(found.strip("`")) and found.strip("`") not in KEYWORDS:
         fix = spelling(found.strip("`"), filter(str.isalpha, signs), span)
     late = late_slip(code) if fix is None else None
     fix = fix or (late.fix if late is not None else None) or repaired(text, stop) or form(stop)
+    if stop.begins_line() and fix.kind == "advice" and wants_expression(accepted) and code.text.strip():
+        last = piece_before(replace(code, line=code.text.rstrip().rpartition("\n")[2], span=code.behind_text()))
+        message = f"a value is missing behind `{last}`"
+        return Diagnostic(Code.SYNTAX, "error", message, stop.behind_text(), fix=fix)
     begin = rangeless(stop)
     if begin is not None:
         return Diagnostic(Code.SYNTAX, "error", "this reduction has no range", begin, fix=fix)

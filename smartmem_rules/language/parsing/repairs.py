@@ -21,6 +21,8 @@ _WORDS = ("then", "else", "where", "for", *ITEM_WORDS)
 _BEGUN = ("then", "else", "where", "let", "rewrite", "import", "operator", "function")
 """Words of which one may be left out: what stands there follows no other word."""
 _SPELT = (*_WORDS, "in", "and", "or", "not", "if", "relaxes", "tags", "cites", "unsound", "explores", "require")
+KEYWORDS = frozenset(("then", "else", "where", "for", "in", "and", "or", "not", "if"))
+"""Words that are right as they stand, so that none is meant in place of them."""
 LONGEST = 20_000
 """Characters of an item that is tried: each try parses all of it."""
 _PIECE = re.compile(r'"[^"\n]*"|\w+|=>|<=>|->|==|!=|<=|>=|::|\*\*|//|\S')

@@ -25,8 +25,15 @@ def blocks(stop: Stop) -> Slip | None:
 
 
 def _values(stop: Stop) -> Slip | None:
-    """`rulesets { a b }` and `rulesets [a, b];`, and keys with `:`, `=` and quotes."""
+    """Missing `;`, `rulesets { a b }` and `rulesets [a, b];`, and keys with `:`, `=` and quotes."""
     place = len(stop.text)
+    if stop.found == "}" and "SEMICOLON" in stop.accepted:
+        ends = list(re.compile(r"[\w\"](?=[ \t]*(?:\n|\}))").finditer(stop.whole, stop.whole.find("{") + 1))
+        last = [one.end() for one in ends if one.end() <= place]
+        if len(last) > 1:
+            changes = [Edit(stop.between(at, at), ";") for at in last]
+            where = stop.between(last[0] - 1, last[0])
+            return Slip(edit("each key with its values ends with `;`", *changes), where, "`;` is missing here")
     keys = re.compile(r"(?<=[;{,\n])[ \t]*\"?(\w+)\"?[ \t]*[:=]([^;\n}]*?)[,;]?[ \t]*(?=\n|\}|;|$)")
     if stop.found in (":", "=") or (stop.found.startswith('"') and re.search(r"[;{,\n]\s*$", stop.text)):
         open_brace = stop.whole.find("{")
@@ -58,6 +65,10 @@ def _texts() -> frozenset[str]:
 def _subject(stop: Stop) -> Slip | None:
     """`schedule mine contraction {` and `fuse mine for prologue, chain {`."""
     place = len(stop.text)
+    if stop.begins_line() and "LBRACE" in stop.accepted and re.match(r"\w+\s[^\n]*;", stop.rest):
+        end = len(stop.whole.rstrip())
+        closing = [] if "}" in stop.rest else [Edit(stop.between(end, end), "\n}")]
+        return Slip(edit("the entries of a block stand in braces: `{ ... }`", Edit(stop.behind_text(), " {"), *closing))
     word = re.match(r"(\w+)\s*\{", stop.rest)
     if word is not None and "FOR" in stop.accepted:
         said = f"`for` stands before what a block is for: write `for {word[1]}`"

@@ -151,6 +151,20 @@ def _words(stop: Stop) -> Slip | None:
         and re.search(r"\belse\b", stop.rest.partition("\n")[0])
     ):
         return Slip(edit("write `then`", Edit(stop.between(len(stop.text.rstrip()), place + 1), " then")))
+    latex = re.compile(r"\b(sum|max|min|prod)_\{([^{}\n]*)\}").search(stop.whole, begin)
+    if latex is not None and latex.start() < place:
+        new = f"{latex[1]}({latex[2]})"
+        return written(stop, f"write `{new}`", *latex.span(), new, "the range of a reduction stands in parentheses")
+    if (
+        stop.found == "is"
+        and re.search(r"[\w)\]]\s+$", stop.text)
+        and "none" not in stop.rest.partition("\n")[0].lower()
+    ):
+        negated = re.match(r"is\s+not\b", stop.rest)
+        sign = "!=" if negated is not None else "=="
+        return written(stop, f"write `{sign}`", place, place + (negated.end() if negated is not None else 2), sign)
+    if stop.found == "else" and re.search(r"\bor\s+$", stop.text):
+        return written(stop, "write `or` alone", place, place + len("else "), "")
     named = re.search(r"\b([a-z_]\w*)\([^();]*,\s*\w+\s*$", stop.text)
     if stop.found == "=" and named is not None and re.match(r"operator\b[^{]*\{", stop.before):
         return told("functions take their arguments by place; a sum over an axis is `sum(k < K) x[n, k]`")

@@ -181,6 +181,9 @@ def _inputs(stop: Stop) -> Slip | None:
 
 def _shapes(stop: Stop) -> Slip | None:
     """`T[..., K]` and `T[N, ?]`."""
+    if stop.found == "(" and re.search(r"<[^<>()]*:\s*\w+\s*$", stop.text):
+        end = len(stop.text.rstrip())
+        return Slip(edit("`>` closes the variables of dtypes", Edit(stop.between(end, end), ">")))
     extents = re.match(r"\(([^()\n]*)\)", stop.rest)
     if stop.found == "(" and extents is not None and re.search(r":\s*\w+\s*$", stop.text):
         place = len(stop.text)

@@ -13,7 +13,7 @@ _SIGNS = {
     "∞": "inf", "∧": "and", "∨": "or", "¬": "not ", "π": "3.141592653589793",
 }  # fmt: skip
 _OPERAND = r"[A-Za-z_]\w*(?:\[[^\[\]]*\]|\([^()]*\))?|\d+(?:\.\d+)?|\([^()]*\)"
-_GLUED = re.compile(r"(?<![\w.])(?!0[xXbB])(\d+(?:\.\d+)?)(?![eE][+-]?\d)(?=[A-Za-z_(])")
+_GLUED = re.compile(r"(?<![\w.])(?!0[xXbB])(\d+(?:\.\d+)?)(?![eE](?:[+-]?\d|\b))(?=[A-Za-z_(])")
 
 
 def signs(stop: Stop) -> Slip | None:

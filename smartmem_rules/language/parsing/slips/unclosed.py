@@ -22,6 +22,12 @@ def unclosed(stop: Stop) -> Slip | None:
         stop.begins_line()
         and re.match(r"\w+\s*\[[^\]=]*\]\s*=|(?:view|scan|let|require|onnx)\b", stop.rest) is not None
     )
+    crossed = stop.found in _CLOSES.values() and stop.found not in ("}", _CLOSES[bracket])
+    if crossed:
+        last = len(stop.text.rstrip())
+        said = f"close it with `{_CLOSES[bracket]}` before `{stop.found}`"
+        fix = edit(said, Edit(stop.between(last, last), _CLOSES[bracket]))
+        return Slip(fix, stop.between(begin, begin + 1), f"this `{bracket}` is not closed")
     if not ends or (stop.found == "}" and not stop.begins_line()):
         return None
     closing = _CLOSES[bracket]
