@@ -4,7 +4,7 @@ dtypes."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -51,6 +51,17 @@ def check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator]
     for attribute in pattern.attributes:
         if attribute.name in dtypes:
             yield from _check_dtype(attribute.value)
+
+
+def attributes_on(left: s.Pattern, operators: Mapping[str, Sequence[s.Operator]]) -> dict[str, str]:
+    """The attributes that the operators of a left side have, each with the first that has it."""
+    found: dict[str, str] = {}
+    for part in nodes(left):
+        if isinstance(part, s.PatternOperator):
+            for overload in operators.get(part.operator, ()):
+                for one in overload.attributes:
+                    found.setdefault(one.name, part.operator)
+    return found
 
 
 def _dtype_attributes(overloads: Sequence[s.Operator]) -> set[str]:

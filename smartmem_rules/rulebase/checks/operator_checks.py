@@ -175,7 +175,9 @@ def _signature_scope(operator: s.Operator, functions: Functions) -> Scope:
     names |= {variable.name for variable in operator.dtypes}
     names.update(shape_names(operator))
     names.add(IMPLICIT_DTYPE_VARIABLE)
-    scope = Scope(frozenset(names), DEFINITION_FUNCTIONS, functions, extents=frozenset(shape_names(operator)))
+    texts = frozenset(one.name for one in operator.attributes if one.kind == "string")
+    extents = frozenset(shape_names(operator))
+    scope = Scope(frozenset(names), DEFINITION_FUNCTIONS, functions, extents=extents, texts=texts)
     for item in operator.inputs:
         if item.type is not None and not item.variadic:
             scope = scope.with_tensor(item.name, index_count(item.type.shape), item.span)

@@ -17,7 +17,7 @@ from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS
 from smartmem_rules.rulebase.checks.analysis_checks import check_derived, check_facts
-from smartmem_rules.rulebase.checks.attribute_checks import check_attributes
+from smartmem_rules.rulebase.checks.attribute_checks import attributes_on, check_attributes
 from smartmem_rules.rulebase.checks.let_checks import (
     check_computed_on_left,
     check_lets,
@@ -239,8 +239,9 @@ def _check_direction(
     yield from _check_left_attributes(left, functions, names)
     bound = set(_bound_names(left))
     yield from _check_right(right, bound, operators, functions, names)
+    scope = replace(_scope(bound, functions, names), attributes=attributes_on(left, operators))
     for guard in guards:
-        yield from _scope(bound, functions, names).problems(guard)
+        yield from scope.problems(guard)
         for term in terms_of(guard):
             yield from _check_right(term.pattern, bound, operators, functions, names)
 

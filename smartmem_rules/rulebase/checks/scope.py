@@ -63,6 +63,10 @@ class Scope:
     """The names that stand for several indices each, as `i` of `*i` does."""
     ended: Mapping[str, str] = field(default_factory=dict)
     """The indices of reductions to the left, which end before the operator that is given."""
+    texts: frozenset[str] = frozenset()
+    """The names of attributes that are texts."""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that could be bound, but are not, with the operators of the left side that have them."""
     extents: frozenset[str] = frozenset()
     """The names of extents and of lists of extents that the shapes of an operator's inputs bind."""
 
@@ -92,12 +96,14 @@ class Scope:
         elif isinstance(expression, s.Reduction | s.Comprehension):
             yield from self._bound(expression.binders, (expression.condition, expression.body))
         elif isinstance(expression, s.Binary):
-            if absent := self._absent(expression):
-                yield absent
+            wrong = self._absent(expression) or self._bare_text(expression)
+            if wrong is not None:
+                yield wrong
                 return
             yield from self.problems(expression.left)
-            ended = {**self.ended, **{binder.name: expression.operator for binder in _last_binders(expression.left)}}
-            yield from replace(self, ended=ended).problems(expression.right)
+            ended = {binder.name: expression.operator for binder in _last_binders(expression.left)}
+            scope = replace(self, ended={**self.ended, **ended}) if ended else self
+            yield from scope.problems(expression.right)
         else:
             for child in children(expression):
                 yield from self.problems(child)
@@ -135,6 +141,9 @@ class Scope:
             fix = advice(
                 f"bind the index `{name.id}`: on the left side, or by a reduction, `sum({name.id} < {extent}) ...`"
             )
+        if name.id in self.attributes:
+            operator = self.attributes[name.id]
+            fix = advice(f"bind the attribute on the left: `{operator}(...; {name.id} = {name.id})`")
         if name.id in self.ended:
             sign = self.ended[name.id]
             fix = advice(
@@ -199,6 +208,19 @@ class Scope:
                 message = f"`{one.id}` is a tensor, which has no value to compare"
                 fix = replacement(f"write `{said}`", compared.span, said)
                 return Diagnostic(Code.NO_CONDITION, "error", message, compared.span, fix=fix)
+        return None
+
+    def _bare_text(self, compared: s.Binary) -> Diagnostic | None:
+        """A text without quotation marks that an attribute is compared with."""
+        if compared.operator not in ("==", "!=") or not self.texts:
+            return None
+        for one, other in ((compared.left, compared.right), (compared.right, compared.left)):
+            if not isinstance(one, s.Name) or one.id not in self.texts or not isinstance(other, s.Name):
+                continue
+            if other.id not in self.names and other.id not in VALUE_WORDS:
+                message = f"`{one.id}` is a text, which stands in quotes; `{other.id}` is not defined here"
+                fix = replacement(f'write `"{other.id}"`', other.span, f'"{other.id}"')
+                return Diagnostic(self.unknown, "error", message, other.span, fix=fix)
         return None
 
     def _read(self, call: s.Call) -> Fix | None:
