@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
@@ -172,6 +173,9 @@ def _mentions(item: s.Item) -> Mentions:
 
 
 _MENTIONS: ByIdentity[s.Item, Mentions] = ByIdentity(_MOST_ITEMS)
+_RESOLVED: ByIdentity[s.Item, list[tuple[tuple[object, ...], s.Item]]] = ByIdentity(_MOST_ITEMS)
+_MOST_MEANINGS = 3
+"""Meanings of the names in an item, of the last so many of which it is known how the item is written out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +204,38 @@ class Names:
     def resolved(self, item: s.Item) -> s.Item:
         """The item with predicates and constants written out; a guard keeps the span of what its author wrote.
 
-        What a rule names by `let` was written out when it was expanded: the names are left out here.
+        What a rule names by `let` was written out when it was expanded: the names are left out here. Where the names
+        in it mean the same objects as before, it is the same object as before.
         """
+        meant = self._meant(item)
+        known = _RESOLVED.get(item, lambda _: [])
+        for objects, made in known:
+            if len(objects) == len(meant) and all(new is old for new, old in zip(meant, objects, strict=True)):
+                return made
+        made = self._written_out(item)
+        known.append((meant, made))
+        del known[:-_MOST_MEANINGS]
+        return made
+
+    def _meant(self, item: s.Item) -> tuple[object, ...]:
+        """All that decides how an item is written out: what the names in it mean, and those in what they mean."""
+        found: dict[str, object] = {}
+        looked_at = mentions(item).words
+        calls = looked_at & self.functions
+        open_words = set(looked_at)
+        while open_words:
+            words, open_words = open_words, set()
+            for table in (self.constants, self.predicates, self.analyses):
+                for word in words.intersection(table):
+                    one: s.Item = table[word]
+                    found[f"{type(one).__name__} {word}"] = one
+                    more = mentions(one).words - looked_at
+                    looked_at |= more
+                    calls |= more & self.functions
+                    open_words |= more
+        return (*(found[key] for key in sorted(found)), *map(sys.intern, sorted(calls)))
+
+    def _written_out(self, item: s.Item) -> s.Item:
         if isinstance(item, s.Rule) and item.lets:
             item = replace(item, lets=())
         if not self._occur_in(item):

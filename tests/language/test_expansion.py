@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from smartmem_rules.language.diagnostics import LanguageError
+from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.language.printing.printer import print_equation, print_expression, print_guards
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 
@@ -137,3 +140,28 @@ def test_an_operator_stands_for_several_onnx_operators(tmp_path: Path) -> None:
         ("ai.onnx", "MadeUp", 3),
         ("my.domain", "MadeUpToo", 1),
     ]
+
+
+RULE = """rewrite mine in algebra
+    Mul(x, beside(SCALE)) => Neg(x)
+    where small(x)
+"""
+WORLDS = [
+    ("let SCALE = 2", "predicate small(t) = rank(t) < LEAST", "let LEAST = 3"),
+    ("let SCALE = 5", "predicate small(t) = rank(t) < LEAST", "let LEAST = 3"),
+    ("let SCALE = 2", "predicate small(t) = rank(t) < LEAST", "let LEAST = 4"),
+    ("let SCALE = 2", "predicate small(t) = rank(t) == 0", "let LEAST = 3"),
+    ("let SCALE = 2", "predicate small(t) = rank(t) < LEAST", "let LEAST = 3", "function beside(n) = n + 1"),
+]
+
+
+def test_one_rule_is_written_out_anew_where_its_names_mean_something_else() -> None:
+    (rule,) = parse_text(RULE).items
+    defined = [[item for text in texts for item in parse_text(text).items] for texts in WORLDS]
+    names = [Names.of([rule, *items]) for items in defined]
+    apart = [names.resolved(replace(rule)) for names in names]  # copies, of which nothing is known
+    assert len({repr(one) for one in apart}) == len(WORLDS)
+    for _ in range(2):
+        assert [names.resolved(rule) for names in names] == apart
+    others = [Names.of([rule, *items, *parse_text("let OTHER = 7").items]) for items in defined[-1:]]
+    assert others[0].resolved(rule) is names[-1].resolved(rule)
