@@ -210,3 +210,26 @@ def test_sizes_are_weighed_where_either_side_of_an_image_may_be_longer() -> None
     request = Request(case.make(), (), "adreno_740", "smartmem", "float32", "auto", (), case.dims)
     plan, _ = make_plan(request, Unmeasured())
     assert {dimension.name for dimension in plan.dimensions} == {"height", "width"}
+
+
+def test_rows_of_open_length_between_the_kernels_of_a_chain() -> None:
+    """They lie in device memory: scratch memory has a size when a kernel is compiled."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 18]>
+        chained (float[3,3,n] x, float[1,3,n] e) => (float[3,3,n] y) <int64[1] axis = {2}> {
+            total = ReduceSum<keepdims: int = 1>(x, axis)
+            d = Mul(x, total)
+            p = Mul(d, e)
+            s = Softsign(p)
+            less = Less(p, s)
+            w = Where(less, p, s)
+            g = Sigmoid(w)
+            h = Mul(w, g)
+            k = Tanh(h)
+            q = Mul(h, k)
+            most = ReduceMax<keepdims: int = 1>(q, axis)
+            y = Sub(q, most)
+        }""")
+    plan = sm.optimize(model, dims={"n": (2, 9)})
+    assert [launch.form for launch in plan.plan.launches] == ["chain"]
+    check(model, plan, [{"n": 2}, {"n": 5}, {"n": 9}])

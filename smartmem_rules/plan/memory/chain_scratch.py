@@ -14,6 +14,7 @@ from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.kernel.work_items import BlockRows
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_reads, walk
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import ravel
 
@@ -88,9 +89,13 @@ def _chain_kept(chain: Chain, rows: BlockRows, uses: _Uses, tensors: dict[str, S
 
 
 def _row_elements(keys: tuple[Var, ...], store: Store, stored: Stored) -> int:
-    """How many elements of a tensor belong to one row, 0 where the rows do not lie one after the other."""
+    """How many elements of a tensor belong to one row; 0 where the rows do not lie one after the other, or where the
+    number is open, as scratch memory has a size when a kernel is compiled.
+    """
     extents = tuple(v.extent for v in keys)
     elements = stored.type.elements // math.prod(extents)
+    if is_symbolic(elements):
+        return 0
     rest = add(offset(stored, store.indices), scale(ravel(tuple(map(variable, keys)), extents), -elements))
     low, high = rest.interval
     return elements if low >= 0 and high < elements and not rest.variables & set(keys) else 0
@@ -112,7 +117,7 @@ def _in_order(keys: tuple[Var, ...], kernels: list[Kernel], store: Store, tensor
     inner = tuple(a for a in stored.layout.order if a not in rows.axes)
     count = math.prod(v.extent for v in keys)
     elements = math.prod(shape[a] for a in inner)
-    if count * elements != stored.type.elements:
+    if is_symbolic(elements) or count * elements != stored.type.elements:
         return 0
     nodes = [node for kernel in kernels for e in expressions(kernel) for node in walk(e)]
     if any(store.tensor in index.gathered for node in nodes for index in own_indices(node)):
