@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Fix, advice, replacement
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement
+from smartmem_rules.language.printing.printer import print_expression
 
 
 def axis_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:
@@ -26,6 +27,45 @@ def axis_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:
                 f"exchange the indices, or `require {runs} == {extent.id}`"
             )
     return None
+
+
+def scan_axes_meant(operator: s.Operator, place: s.Span) -> Fix | None:
+    """How to begin a scan with the steps of the first one, where another of its axes runs over them."""
+    scans = [equation for equation in operator.equations if equation.scan]
+    own = next((one for one in scans[1:] if one.span == place), None)
+    if own is None or not own.indices or not scans[0].indices:
+        return None
+    first = scans[0]
+    steps, wanted = (print_expression(one.indices[0].bound) for one in (own, first))
+    said = f"the first axis of `{own.tensor}` is {steps}, of `{first.tensor}` it is {wanted}"
+    axis = next((n for n, one in enumerate(own.indices) if print_expression(one.bound) == wanted), 0)
+    if not axis or any(one.kind == "loops" for one in own.indices):
+        return advice(f"{said}: give both as many steps")
+    text = f"{own.indices[axis].name} < {wanted}"
+    said = f"{said}: begin `{own.tensor}` with `{text}`"
+    reads = [
+        node
+        for node in nodes(operator)
+        if isinstance(node, s.Subscript) and isinstance(node.base, s.Name) and node.base.id == own.tensor
+    ]
+    if any(len(one.items) != len(own.indices) or any(map(_is_run, one.items)) for one in reads):
+        return advice(f"{said}, and exchange the indices where it is read")
+    edits = [_exchanged(own.indices[0].span, f"{own.indices[0].name} < {steps}", own.indices[axis].span, text)]
+    edits += [
+        _exchanged(
+            one.items[0].span, print_expression(one.items[0]), one.items[axis].span, print_expression(one.items[axis])
+        )
+        for one in reads
+    ]
+    return edit(said, *(one for pair in edits for one in pair))
+
+
+def _is_run(item: s.Expression) -> bool:
+    return isinstance(item, s.Splat | s.Broadcast | s.Slice)
+
+
+def _exchanged(one: s.Span, text: str, other: s.Span, other_text: str) -> tuple[Edit, Edit]:
+    return Edit(one, other_text, text), Edit(other, text, other_text)
 
 
 def _shape(operator: s.Operator, read: s.Subscript) -> tuple[s.Expression, ...]:

@@ -49,6 +49,7 @@ class Code(StrEnum):
     BAD_REFERENCE = "SMR0223"
     BAD_COST = "SMR0224"
     BAD_DEFAULT = "SMR0225"
+    NO_ARITHMETIC = "SMR0226"
 
     UNKNOWN_OPERATOR = "SMR0301"
     OPERAND_COUNT = "SMR0302"
@@ -76,6 +77,7 @@ class Code(StrEnum):
     BAD_ANALYSIS = "SMR0324"
     FACT_IN_EXPRESSION = "SMR0325"
     NO_CONDITION = "SMR0326"
+    ATTRIBUTE_KIND = "SMR0327"
 
     MISSING_CELL = "SMR0401"
     REPEATED_LINE = "SMR0402"
@@ -131,6 +133,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.BAD_REFERENCE: "The reference of an operator names no function of a module.",
     Code.BAD_COST: "A cost is none that extraction counts, is given twice, or is no number from zero on.",
     Code.BAD_DEFAULT: "The default of an attribute is no value of its kind.",
+    Code.NO_ARITHMETIC: "A definition computes with elements of types that are stored only, or that have no fractions.",
     Code.UNKNOWN_OPERATOR: "A rule names an operator that no file defines.",
     Code.OPERAND_COUNT: "A pattern gives an operator a number of operands that none of its overloads takes.",
     Code.UNKNOWN_ATTRIBUTE: "A pattern names an attribute that no overload of the operator has.",
@@ -157,6 +160,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.BAD_ANALYSIS: "An analysis is no `bool` with `merge or`, or a rule derives a fact that no analysis says.",
     Code.FACT_IN_EXPRESSION: "A fact is asked for in another place than a guard of its own, about one tensor.",
     Code.NO_CONDITION: "A guard or a requirement is a number, a text or a list, so that it neither holds nor fails.",
+    Code.ATTRIBUTE_KIND: "A pattern gives an attribute a value of another kind than its operator declares.",
     Code.MISSING_CELL: "A table has no cell for a pair of its row and column names.",
     Code.REPEATED_LINE: "A table has two rows or two columns of the same name.",
     Code.UNKNOWN_LINE: "A row or column of a table is neither a class nor a mapping type, so it is never reached.",

@@ -10,7 +10,8 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Edit, advice, any_of, edit, nearest, spelling
+from smartmem_rules.language.fixes import Edit, advice, any_of, before, behind, edit, nearest, spelling
+from smartmem_rules.rulebase.checks.meaning_checks import ADMITTED, CALLED, EXAMPLES, kind_of
 from smartmem_rules.tensor.expr import ALL_DTYPES
 
 _FOREIGN = {"True": "true", "False": "false", "None": "none", "null": "none", "nil": "none"}
@@ -46,11 +47,35 @@ def check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator]
             message = f"`{word}` is no value here: a name binds the attribute, whatever it is"
             fix = edit(f"write `{new}`", Edit(attribute.value.span, new, word))
             yield Diagnostic(Code.UNDEFINED_NAME, "error", message, attribute.value.span, fix=fix)
+        else:
+            yield from _check_kind(attribute, overloads)
         first.setdefault(attribute.name, attribute)
     dtypes = _dtype_attributes(overloads)
     for attribute in pattern.attributes:
         if attribute.name in dtypes:
             yield from _check_dtype(attribute.value)
+
+
+def _check_kind(attribute: s.PatternAttribute, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
+    """A literal of a kind that no overload declares for the attribute."""
+    found = kind_of(attribute.value)
+    declared = [one for operator in overloads for one in operator.attributes if one.name == attribute.name]
+    kinds = {one.kind for one in declared}
+    constants = {i.constant for o in overloads for i in o.inputs if i.name == attribute.name and i.constant}
+    # a scalar is taken for the list that a `const` input is
+    admitted = {kind: ADMITTED.get(kind, {found}) for kind in kinds}
+    admitted |= {kind: ADMITTED.get(kind, {found}) | ADMITTED.get(kind[:-1], set()) for kind in constants}
+    if found is None or any(found in one for one in admitted.values()):
+        return
+    kind = min(admitted)
+    message = f"`{attribute.name}` is {CALLED[found]} here, but its kind is {' or '.join(sorted(admitted))}"
+    name = attribute.name
+    fix = advice(f"write `{name} = {EXAMPLES.get(kind, '1')}`, or `{name} = a`, which takes any value")
+    place = attribute.value.span
+    if kind in ("ints", "floats", "strings") and found in ADMITTED[kind[:-1]]:
+        fix = edit("a list stands in square brackets", Edit(before(place), "["), Edit(behind(place), "]"))
+    secondary = (declared[0].span, "it is declared here") if declared else None
+    yield Diagnostic(Code.ATTRIBUTE_KIND, "error", message, place, secondary=secondary, fix=fix)
 
 
 def attributes_on(left: s.Pattern, operators: Mapping[str, Sequence[s.Operator]]) -> dict[str, str]:

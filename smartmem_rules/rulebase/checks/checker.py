@@ -15,6 +15,7 @@ from smartmem_rules.language.expansion import Names, expanded_modules, mentions
 from smartmem_rules.language.fixes import advice
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.analysis_checks import check_analysis, check_facts
+from smartmem_rules.rulebase.checks.arithmetic_checks import check_arithmetic
 from smartmem_rules.rulebase.checks.block_checks import (
     check_block,
     check_level,
@@ -171,6 +172,7 @@ class _Checker:
                 yield from check_defaults(item)
                 yield from check_shapes(item)
                 yield from check_indices(item)
+                yield from check_arithmetic(item)
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)
                 yield from check_same_sides(item, self.commutative)

@@ -17,6 +17,7 @@ from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Fix, advice, any_of, replacement
 from smartmem_rules.records import dataclass
+from smartmem_rules.rulebase.checks.meaning_checks import elements_required
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
@@ -46,6 +47,9 @@ class DeepChecker:
             note = "found by trying operand types that its signature admits"
             message = f"`{operator.name}` cannot be computed: {found['failure']}"
             place, fix = _place_of(found.get("at"), written), _mended(found["failure"])
+            if "used as an index" in found["failure"] and any(node.span == place for node in nodes(written.requires)):
+                yield elements_required(written, place)
+                return
             yield Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, place, note=note, fix=fix)
             return
         if "outside" in found:
@@ -216,7 +220,7 @@ def _outside_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any] 
 
 def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
     outside = found["outside"]
-    from smartmem_rules.analysis.axes import axis_meant  # start-up time
+    from smartmem_rules.analysis.axes import axis_meant, scan_axes_meant  # start-up time
 
     later = "step" in outside["reason"]
     scans = {equation.tensor for equation in written.equations if equation.scan}
@@ -233,7 +237,8 @@ def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
         f"`{written.name}` reads what is not there: {outside['reason']}",
         place if read is None else read.span,
         note=f"for example at {written.name}{outside['example']}",
-        fix=(None if read is None else axis_meant(written, read))
+        fix=(scan_axes_meant(written, place) if "step together" in outside["reason"] else None)
+        or (None if read is None else axis_meant(written, read))
         or advice(
             "a scan reads earlier steps, those listed above it also in their own step; all have as many steps"
             if later
@@ -302,8 +307,22 @@ def _sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
         "the sides have different types",
         written.right.span,
         note=note,
-        fix=advice("add a guard that excludes this" if sometimes else _other_type(str(found["left"]), right)),
+        fix=advice(_guard_meant(found) if sometimes else _other_type(str(found["left"]), right)),
     )
+
+
+def _guard_meant(found: Mapping[str, Any]) -> str:
+    """The guard that excludes a use at which a tensor widens the left side beyond the only one on the right."""
+    types = dict(re.findall(r"(\w+): (\w+\[[\d, ]*\])", found["differs"]))
+    kept = [name for name, one in types.items() if one == found["right"]]
+    wider = [name for name, one in types.items() if one == found["left"]]
+    if len(kept) != 1 or len(wider) != 1 or found["left"].partition("[")[0] != found["right"].partition("[")[0]:
+        return "add a guard that excludes this"
+    (x,), (c,) = kept, wider
+    extents, others = (re.findall(r"\d+", types[one].partition("[")[2]) for one in (c, x))
+    if len(extents) > len(others) and set(extents) <= {"1"}:
+        return f"`{c}` may have more axes than `{x}`: add the guard `rank({c}) <= rank({x})`"
+    return f"`{c}` may spread `{x}`: add the guard `broadcast(shape({c}), shape({x})) == shape({x})`"
 
 
 def _other_type(left: str, right: str) -> str:

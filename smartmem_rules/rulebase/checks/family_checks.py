@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.choices import Families
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.fixes import advice, spelling
+from smartmem_rules.language.patterns import OR
 
 
 def check_operator_family(
@@ -34,3 +36,25 @@ def check_operator_family(
             message = f"there is no operator `{member}`"
             fix = spelling(member, known, span) or advice("name operators that a file defines, or other families")
             yield Diagnostic(Code.UNKNOWN_OPERATOR, "error", message, span, fix=fix)
+
+
+def not_chosen(pattern: s.PatternOperator, rule: s.Rewrite) -> Diagnostic:
+    """A family of which nothing says which operator is meant; a left side has chosen its operators by then."""
+    if _is_choice(rule.left, rule.right):
+        message = "both sides are the same, whichever operator is chosen, so the rule does nothing"
+        fix = advice("write on the right what the left side becomes, or leave the rule out")
+        return Diagnostic(Code.SAME_SIDES, "error", message, rule.right.span, fix=fix)
+    message = f"the left side does not say which operator of `{pattern.operator}` this is"
+    fix = advice("name the family: `family NAME = ...`, and write its name on both sides")
+    return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, pattern.place("name"), fix=fix)
+
+
+def _is_choice(left: s.Pattern, right: s.Pattern) -> bool:
+    """Whether a left side that has chosen its operators is one of those that the right side stands for."""
+    if not isinstance(left, s.PatternOperator) or not isinstance(right, s.PatternOperator):
+        return left == right
+    if left.operator not in right.operator.split(OR) or len(left.arguments) != len(right.arguments):
+        return False
+    arguments = zip(left.arguments, right.arguments, strict=True)
+    rest = replace(right, operator=left.operator, arguments=left.arguments)
+    return rest == left and all(_is_choice(one, other) for one, other in arguments)

@@ -9,6 +9,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import Edit, advice, before, behind, edit, replacement
+from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.vocabulary import LIST_FUNCTIONS
 from smartmem_rules.rulebase.checks.operator_checks import shape_names
 
@@ -73,20 +74,20 @@ def check_defaults(operator: s.Operator) -> Iterator[Diagnostic]:
         kind = one.kind if isinstance(one, s.Attribute) else one.constant
         if one.default is None or kind is None:
             continue
-        found = _kind_of(one.default)
-        if found is not None and found not in _ADMITTED.get(kind, {found}):
-            message = f"the default of `{one.name}` is {_CALLED[found]}, but its kind is {kind}"
-            fix = advice(f"write `{one.name}: {kind} = {_EXAMPLES[kind]}`, or another kind")
-            if kind in ("ints", "floats", "strings") and found in _ADMITTED[kind[:-1]]:
+        found = kind_of(one.default)
+        if found is not None and found not in ADMITTED.get(kind, {found}):
+            message = f"the default of `{one.name}` is {CALLED[found]}, but its kind is {kind}"
+            fix = advice(f"write `{one.name}: {kind} = {EXAMPLES[kind]}`, or another kind")
+            if kind in ("ints", "floats", "strings") and found in ADMITTED[kind[:-1]]:
                 place = one.default.span
                 fix = edit("a list stands in square brackets", Edit(before(place), "["), Edit(behind(place), "]"))
             yield Diagnostic(Code.BAD_DEFAULT, "error", message, one.default.span, fix=fix)
 
 
-_CALLED = {
+CALLED: dict[str, str] = {
     "text": "a text", "whole": "a whole number", "fraction": "a fraction", "truth": "a truth value", "list": "a list",
 }  # fmt: skip
-_ADMITTED = {
+ADMITTED: dict[str, set[str]] = {
     "int": {"whole", "truth"},
     "float": {"whole", "fraction"},
     "string": {"text"},
@@ -96,20 +97,21 @@ _ADMITTED = {
     "strings": {"list"},
     "tensor": {"list", "whole", "fraction", "truth"},
 }
-_EXAMPLES = {
+EXAMPLES: dict[str, str] = {
     "int": "1", "float": "1.0", "string": '"text"', "bool": "true", "ints": "[1, 1]", "floats": "[1.0, 1.0]",
     "strings": '["text"]', "tensor": "none",
 }  # fmt: skip
 
 
-def _kind_of(value: s.Expression) -> str | None:
+def kind_of(value: s.Expression) -> str | None:
+    """What a literal is; None of anything else."""
     match value:
         case s.Text():
             return "text"
         case s.Number(value=number):
             return "whole" if isinstance(number, int) else "fraction"
         case s.Unary(operator="-", operand=operand):
-            return _kind_of(operand)
+            return kind_of(operand)
         case s.Truth():
             return "truth"
         case s.ListOf() | s.Comprehension():
@@ -191,3 +193,19 @@ def _quotients(index: s.Expression, indices: set[str]) -> Iterator[Diagnostic]:
                 yield from _quotients(right, indices)
         case _:
             pass
+
+
+def elements_required(operator: s.Operator, place: s.Span) -> Diagnostic:
+    """A requirement that reads an element of a tensor that is known when the model runs."""
+    reads = (one for one in nodes(operator.requires) if isinstance(one, s.Subscript) and one.span[:3] == place[:3])
+    read = next(reads, None)
+    base = read.base if read is not None else None
+    name = base.id if isinstance(base, s.Name) else "x"
+    message = f"this asks for an element of `{name}`, which is known when the model runs, not when it is imported"
+    shape = next((i.type.shape for i in operator.inputs if i.name == name and i.type is not None), ())
+    extents = [print_expression(extent) for extent in shape]
+    indices = [f"*i{n or ''}" if one.startswith("*") else f"i{n or ''}" for n, one in enumerate(extents)]
+    loops = ", ".join(f"{i} < {e.removeprefix('*')}" for i, e in zip(indices, extents, strict=True))
+    asked = f"`require all({loops}) ({name}[{', '.join(indices)}] ...)`"
+    fix = advice(f"leave it out, or ask it of all elements, {asked}: that is looked at where the operand is a constant")
+    return Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, place if read is None else read.span, fix=fix)

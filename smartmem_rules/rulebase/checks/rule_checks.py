@@ -18,6 +18,7 @@ from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS
 from smartmem_rules.rulebase.checks.analysis_checks import check_derived, check_facts
 from smartmem_rules.rulebase.checks.attribute_checks import attributes_on, check_attributes
+from smartmem_rules.rulebase.checks.family_checks import not_chosen
 from smartmem_rules.rulebase.checks.let_checks import (
     check_computed_on_left,
     check_lets,
@@ -183,10 +184,7 @@ def check_pattern(
         return
     overloads = operators.get(pattern.operator)
     if OR in pattern.operator or pattern.operator in families:
-        # a left side has chosen its operators when it comes here
-        message = f"the left side does not say which operator of `{pattern.operator}` this is"
-        fix = advice("name the family: `family NAME = ...`, and write its name on both sides")
-        yield Diagnostic(Code.UNBOUND_VARIABLE, "error", message, pattern.place("name"), fix=fix)
+        yield not_chosen(pattern, rule)
     elif overloads is None:
         yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
     else:
