@@ -34,6 +34,7 @@ from smartmem_rules.rulebase.checks.meaning_checks import (
     check_conditions,
     check_defaults,
     check_indices,
+    check_members,
     check_shapes,
 )
 from smartmem_rules.rulebase.checks.operator_checks import (
@@ -172,6 +173,7 @@ class _Checker:
                 yield from check_defaults(item)
                 yield from check_shapes(item)
                 yield from check_indices(item)
+                yield from check_members(item)
                 yield from check_arithmetic(item)
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)

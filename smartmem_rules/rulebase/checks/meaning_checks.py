@@ -209,3 +209,24 @@ def elements_required(operator: s.Operator, place: s.Span) -> Diagnostic:
     asked = f"`require all({loops}) ({name}[{', '.join(indices)}] ...)`"
     fix = advice(f"leave it out, or ask it of all elements, {asked}: that is looked at where the operand is a constant")
     return Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, place if read is None else read.span, fix=fix)
+
+
+def check_members(operator: s.Operator) -> Iterator[Diagnostic]:
+    """Members of a variadic input that are numbered by a loop: which tensor is read is known before any loop runs."""
+    variadic = {item.name for item in operator.inputs if item.variadic}
+    for reduction in nodes(operator.equations):
+        if not isinstance(reduction, s.Reduction):
+            continue
+        numbers = {
+            index.id
+            for read in nodes(reduction)
+            if isinstance(read, s.Subscript) and isinstance(read.base, s.Name) and read.base.id in variadic
+            for index in nodes(read.items)
+            if isinstance(index, s.Name)
+        }
+        for binder in reduction.binders:
+            if binder.kind == "loop" and binder.name in numbers:
+                message = f"`{binder.name}` numbers the tensors of a list, which a loop cannot go through"
+                new = f"{binder.name} in {print_expression(binder.bound)}"
+                fix = replacement(f"write `{new}`: one term for each tensor", binder.span, new)
+                yield Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, binder.span, fix=fix)
