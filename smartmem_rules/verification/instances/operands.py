@@ -42,6 +42,9 @@ LARGE = 100.0
 """From here on exponentials, squares and sums may overflow."""
 REAL = (0.0, 0.0, 1.0, -1.0, 2.0, -2.0, 2.5, -3.0, 0.5, 3.0)
 """What a rule that is meant over the real numbers is tried with: where one side is undefined, the other is too."""
+_BEYOND_SHARE = 0.3
+"""Of the draws of what is converted to integers in which some lie beyond those."""
+_BEYOND = tuple(sign * v for v in (2.0**31, 3e9, 2.0**32, 2.0**40 + 2.0**18, 2.0**63, 1e20) for sign in (1, -1))
 _EXTREME_SHARE = 0.45
 _SATURATING_SHARE = 0.3
 """Of the draws of integers of 8 and 16 bits beside floats in which some are the least and the greatest ones: operators
@@ -71,7 +74,8 @@ class Range:
         literals: the numbers of the rule.
         wide: whether magnitudes from 1e-4 to 1e6 are drawn too: nothing in the rule grows fast.
         converted: whether integers pass through floats and become integers again, so that they need more bits than a
-            float has, and must not be larger than the integers that they become.
+            float has; now and then they are larger than the integers that they become.
+        to_integers: whether floats become integers.
         wraps: whether all is computed in integers, which wrap.
         extreme_share: of the draws of such integers in which some are the least, the greatest, powers of two.
         largest: the greatest magnitude of the element type.
@@ -81,6 +85,7 @@ class Range:
     literals: Sequence[float] = ()
     wide: bool = False
     converted: bool = False
+    to_integers: bool = False
     wraps: bool = False
     extreme_share: float = _EXTREME_SHARE
     largest: float = math.inf
@@ -185,8 +190,9 @@ def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str
     reach = int(generator.choice(_REACHES))
     values = np.asarray(generator.integers(max(-reach, least), min(reach, greatest + 1), shape).astype(kind))
     if drawn.converted:
-        # more bits than a float of 24 has, and few enough for what a conversion back can hold
-        bits = generator.integers(1, min(30, (greatest - least).bit_length() - 1) + 1, shape)
+        # more bits than a float of 24 has, and most often few enough for what a conversion back can hold
+        most = 63 if generator.random() < _BEYOND_SHARE else 30
+        bits = generator.integers(1, min(most, (greatest - least).bit_length() - 1) + 1, shape)
         wide = np.asarray(2.0**bits * generator.uniform(0.5, 1.0, shape), np.int64)
         signs = generator.choice((1, -1) if least < 0 else (1, 1), shape)
         return np.asarray(np.where(generator.random(shape) < 0.8, (wide * signs).astype(kind), values))
@@ -270,9 +276,13 @@ def real_values(case: Case, domain: Bounded, source: random.Random, drawn: Range
     return found
 
 
-def special_choice(relaxes: Collection[str]) -> list[float]:
-    """The special values of which a rule speaks. What casts make of them docs/numerics.md says."""
-    return [v for v in SPECIAL if not _excluded(v, relaxes)]
+def special_choice(relaxes: Collection[str], to_integers: bool = False) -> list[float]:
+    """The special values of which a rule speaks. What casts make of them docs/numerics.md says.
+
+    Args:
+        to_integers: whether floats become integers, so that some lie beyond those.
+    """
+    return [v for v in (*SPECIAL, *(_BEYOND if to_integers else ())) if not _excluded(v, relaxes)]
 
 
 def merging_choice(relaxes: Collection[str]) -> list[tuple[float, ...]]:

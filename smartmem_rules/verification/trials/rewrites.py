@@ -256,12 +256,14 @@ class Trial:
         whole = not {leaf.type.dtype for leaf in leaves(case.left).values()} & set(FLOATS)
         converted = whole and bool(types & set(FLOATS)) and case.left.type.dtype not in FLOATS
         integers = whole and types - {"bool"} != set() and not types & set(FLOATS)
-        key = (*sorted(used), case.left.type.dtype, str(converted), str(integers))
+        counted = not whole and bool(types - {"bool"} - set(FLOATS))
+        key = (*sorted(used), case.left.type.dtype, str(converted), str(integers), str(counted))
         if case.is_empty and not integers:
             return Range()
         if key not in self.ranges:
             exact = converted and "reassociation" not in self.comparison.relaxes
-            self.ranges[key] = Range(tuple(self.search.hints.literals), used <= SLOW, exact, wraps=integers)
+            literals = tuple(self.search.hints.literals)
+            self.ranges[key] = Range(literals, used <= SLOW, exact, to_integers=counted, wraps=integers)
         return self.ranges[key]
 
     def special(self, case: Case, outcome: Outcome) -> Difference | None:
@@ -271,7 +273,9 @@ class Trial:
         else:
             relaxes = self.comparison.relaxes
             merging = [] if case.left.type.dtype in FLOATS else merging_choice(relaxes)
-            tensors = special_values(case, special_choice(relaxes), self.random, self.facts, merging)
+            tensors = special_values(
+                case, special_choice(relaxes, self.drawn(case).to_integers), self.random, self.facts, merging
+            )
         return at_special(self.comparison, case, tensors, outcome)
 
     def _measure_rounding(self, case: Case, outcome: Outcome) -> None:
