@@ -11,7 +11,7 @@ from smartmem_rules.language.blocks.keys import Key, keys_of
 from smartmem_rules.language.blocks.schedule import CONTRACTIONS
 from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement
 from smartmem_rules.language.schema import SUBJECTS, record_type
-from smartmem_rules.language.syntax import Block, Entry
+from smartmem_rules.language.syntax import Block, Entry, Span
 from smartmem_rules.language.vocabulary import BLOCK_WORDS
 
 _SUBJECTS = {
@@ -137,3 +137,26 @@ def value_meant(key: Key, value: object, entry: Entry, number: int) -> Fix | Non
             new = "yes" if truth else "no"
             return replacement(f"write `{new}`", place, new)
     return None
+
+
+def no_expression(text: str, place: Span) -> tuple[str, Fix] | None:
+    """Why a text is no regular expression, and the one that is meant: a star for any text, or signs for themselves."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        stars = re.sub(r"(?<![\w.)\]}])\*", ".*", text)
+        signs = re.sub(r"[*+?(){}\[\]|^$]", lambda sign: f"[{sign[0]}]", text)
+        new = next((one for one in (stars, signs) if _compiles(one)), "")
+        if not new or "\\" in text or '"' in text or "^" in text:
+            return error.msg, advice("write a text that it can be found by: `Mali-G7[0-9]`, `Adreno.*6`")
+        said = "any text is `.*`" if new == stars else "a sign that stands for itself is in brackets"
+        return error.msg, replacement(f'{said}: write `"{new}"`', place, f'"{new}"')
+    return None
+
+
+def _compiles(text: str) -> bool:
+    try:
+        re.compile(text)
+    except re.error:
+        return False
+    return True

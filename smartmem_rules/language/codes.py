@@ -140,7 +140,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.UNBOUND_VARIABLE: "The right side or a guard uses a name that the left side does not bind.",
     Code.BARE_LEFT_SIDE: "The left side of a rule is a single variable or number and would match everywhere.",
     Code.UNKNOWN_RELAXATION: "A word after `relaxes` is not the name of a floating-point relaxation.",
-    Code.UPPER_CASE_VARIABLE: "A tensor variable of a pattern begins with an upper-case letter, like an operator.",
+    Code.UPPER_CASE_VARIABLE: "A tensor variable of a pattern begins with an upper-case letter, or means none: `_`.",
     Code.UNKNOWN_OUTPUT: "A pattern selects an output that the operator does not have.",
     Code.MISSING_ATTRIBUTE: "The right side makes an operator without an attribute that has no default.",
     Code.SIDES_DIFFER: "The right side never has the type of the left side, so the rule could never be applied.",

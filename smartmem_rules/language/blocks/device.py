@@ -9,11 +9,11 @@ from smartmem_rules.language.blocks.keys import (
     UNLIMITED,
     BlockRecord,
     clauses,
+    expressions,
     flag,
     part,
     real,
     rows_of_wholes,
-    texts,
     whole,
     wholes,
     word,
@@ -288,7 +288,7 @@ class Device(BlockRecord):
         units: the `matrix` blocks that `compute.matrix` names, of those the device at hand has.
     """
 
-    match: tuple[str, ...] = texts("a regular expression that is found in `PLATFORM DEVICE`")
+    match: tuple[str, ...] = expressions("a regular expression that is found in `PLATFORM DEVICE`")
     fallback: tuple[str, ...] = words("device types that the profile stands in for", "cpu", "gpu", "accelerator")
     kind: Literal["cpu", "gpu", "texture_gpu"] = word("the class of device, for schedules", *DEVICE_KINDS)
     prefers: Literal["image", "buffer"] = word("where tensors lie when memory is free to choose", "image", "buffer")

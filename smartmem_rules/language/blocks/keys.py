@@ -33,6 +33,7 @@ class Key:
         refers: the kind of item that each word names, so that it must exist.
         repeats: whether several entries of this key may stand in a block.
         default: what holds where the key is absent, as the reference shows it; empty where it is required.
+        expression: whether each text is a regular expression.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Key:
     refers: Literal["ruleset", "table", "fuse", "layout", "strategy", "matrix", ""] = ""
     repeats: bool = False
     default: str = ""
+    expression: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +81,14 @@ def words(meaning: str, *choices: str, default: Any = (), least: int = 1, refers
     return _field(key, lambda rows: tuple(str(v) for v in rows[-1]), default)
 
 
-def texts(meaning: str) -> Any:
+def expressions(meaning: str) -> Any:
+    """A field of a tuple of quoted regular expressions, of all entries of the key."""
+    return texts(meaning, expression=True)
+
+
+def texts(meaning: str, expression: bool = False) -> Any:
     """A field of a tuple of quoted texts, of all entries of the key."""
-    key = Key("", "text", meaning, most=None, repeats=True)
+    key = Key("", "text", meaning, most=None, repeats=True, expression=expression)
     return _field(key, lambda rows: tuple(str(v) for row in rows for v in row), ())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from smartmem_rules.language.expressions import Span
-from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, replacement
+from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, inserted, replacement
 from smartmem_rules.language.parsing.stops import Stop
 
 _GUARD_WORDS = ("require", "requires", "assert", "given", "provided", "when", "unless", "with", "guard", "guards")
@@ -112,7 +112,7 @@ def _of_operators(stop: Stop) -> Fix | None:
     if "{" not in text:
         return _of_signature(stop)
     if found == "=" and (tensor := re.search(r"[{\n]\s*(\w+)\s*$", text)) and stop.signs == {"["}:
-        return advice(f"an equation has indices: `{tensor[1]}[*i] = ...`")
+        return _indexed(stop, tensor[1])
     if re.search(r"[{\n]\s*(for|while)\s*$", text):
         return advice("there are no loops: an equation gives the elements at all indices, `y[i] = ...`")
     if found in ("+", "-", "*", "/") and stop.line[stop.span.column : stop.span.column + 1] == "=":
@@ -120,6 +120,21 @@ def _of_operators(stop: Stop) -> Fix | None:
     if found.startswith('"') and re.search(r"\bonnx\s*$", text):
         return replacement("without quotes", stop.span, found.strip('"'))
     return None
+
+
+def _indexed(stop: Stop, tensor: str) -> Fix:
+    """An equation without indices: those of the shape that the signature gives an output, or of how it is read."""
+    word = re.escape(tensor)
+    output = re.search(rf"->[^{{]*?\b{word}\s*:\s*\w+\s*(?:\[([^\]]*)\])?", stop.before.partition("{")[0])
+    scalar = (output is not None and not (output[1] or "").strip()) or (
+        output is None and re.search(rf"\b{word}\[\s*\]", stop.rest) is not None
+    )
+    axes = [part.strip() for part in output[1].split(",")] if output is not None and output[1] else []
+    indices = ", ".join(axis.lower() for axis in axes)
+    if not scalar and (not axes or not all(re.fullmatch(r"\*?[A-Z]\w*", axis) for axis in axes)):
+        return advice(f"an equation has indices: `{tensor}[*i] = ...`")
+    said = "a scalar has no indices, but its brackets" if scalar else "an equation has indices"
+    return inserted(f"{said}: `{tensor}[{indices}] = ...`", stop.behind_text(), f"[{indices}]")
 
 
 def _of_signature(stop: Stop) -> Fix | None:

@@ -89,6 +89,15 @@ def attributes_on(left: s.Pattern, operators: Mapping[str, Sequence[s.Operator]]
     return found
 
 
+def attributes_bound(left: s.Pattern) -> dict[str, tuple[str, ...]]:
+    """The attributes that a left side binds by other names, with these names."""
+    found: dict[str, tuple[str, ...]] = {}
+    for part in nodes(left):
+        if isinstance(part, s.PatternAttribute) and isinstance(part.value, s.Name):
+            found[part.name] = tuple(dict.fromkeys((*found.get(part.name, ()), part.value.id)))
+    return found
+
+
 def _dtype_attributes(overloads: Sequence[s.Operator]) -> set[str]:
     """The words of which operators make the element type of a result."""
     found: set[str] = set()

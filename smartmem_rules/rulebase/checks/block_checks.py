@@ -10,6 +10,7 @@ from smartmem_rules.language.block_meanings import (
     at_home,
     glued,
     limit_meant,
+    no_expression,
     subjects_meant,
     value_meant,
 )
@@ -175,6 +176,9 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
             yield Diagnostic(
                 Code.BAD_VALUE, "error", message, place, note=f"it is one of {', '.join(key.choices)}", fix=fix
             )
+        elif key.expression and (wrong := no_expression(str(value), place)) is not None:
+            message = f'"{value}" is no regular expression: {wrong[0]}'
+            yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}", fix=wrong[1])
         elif key.refers and str(value) not in known[key.refers]:
             fix = spelling(str(value), known[key.refers], place) or _names_of(key.refers, known)
             message = f"there is no {_KINDS[key.refers]} `{value}`"

@@ -155,7 +155,7 @@ class _Checker:
         yield from check_division(item)
         yield from check_bare_dtypes(item)
         if isinstance(item, s.Rule):
-            yield from check_conditions(item.guards)
+            yield from check_conditions(item.guards, self.names.predicates)
         functions, operators, names = self.functions, self.operators, self.names
         match item:
             case s.Function() | s.Predicate():

@@ -8,9 +8,9 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes, tensors_of
-from smartmem_rules.language.fixes import advice, replacement
+from smartmem_rules.language.fixes import Edit, advice, edit, replacement
 from smartmem_rules.language.patterns import subpatterns
-from smartmem_rules.language.printing.printer import print_expression
+from smartmem_rules.language.printing.printer import print_expression, print_pattern
 from smartmem_rules.rulebase.checks.scope import head
 
 _ON_LEFT = "a pattern names operators: `Add(x, 0)`; bind a constant by a name, and compare `value(c)` in a guard"
@@ -35,6 +35,29 @@ def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
     for node in nodes(rule):
         if isinstance(node, s.Binder) and node.name in first:
             yield _twice(node.name, node.place("name"), first[node.name])
+
+
+def check_order_of_lets(rule: s.Rule) -> Iterator[Diagnostic]:
+    """Names that a `let` uses before the `let` that gives them their meaning; the clauses are written out."""
+    for place, let in enumerate(rule.lets):
+        later = {one.name: number for number, one in enumerate(rule.lets) if number > place}
+        for node in nodes(let.value):
+            name = node.id if isinstance(node, s.Name) else node.name if isinstance(node, s.PatternVariable) else ""
+            if name not in later or any(one.name == name for one in rule.lets[: place + 1]):
+                continue
+            other = rule.lets[later[name]]
+            message = f"`{name}` is a `let` behind this one, and a `let` uses those before it"
+            fix = advice(f"move `let {name}` before `let {let.name}`")
+            if (place, later[name]) == (0, 1):  # no name is written out in these
+                texts = [_clause(one) for one in (other, let)]
+                fix = edit(fix.text, *(Edit(one.span, text) for one, text in zip((let, other), texts, strict=True)))
+            secondary = (other.place("name"), f"`{name}` gets its meaning here")
+            yield Diagnostic(Code.UNBOUND_VARIABLE, "error", message, node.span, secondary=secondary, fix=fix)
+
+
+def _clause(let: s.RuleLet) -> str:
+    value = print_pattern(let.value) if isinstance(let.value, s.Pattern) else print_expression(let.value)
+    return f"let {let.name} = {value}"
 
 
 def _twice(name: str, span: s.Span, earlier: s.RuleLet) -> Diagnostic:

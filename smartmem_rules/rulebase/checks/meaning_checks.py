@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import conjuncts, nodes
-from smartmem_rules.language.fixes import Edit, advice, before, behind, edit, replacement
+from smartmem_rules.language.fixes import Edit, Fix, advice, before, behind, edit, nearest, replacement
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.vocabulary import LIST_FUNCTIONS
 from smartmem_rules.rulebase.checks.operator_checks import shape_names
+from smartmem_rules.rulebase.checks.scope import head
 
 _NO_CONDITIONS = frozenset(LIST_FUNCTIONS) - {"contains", "near", "present", "fail", "min", "max"} | {"value", "uses"}
 """Functions that give numbers, texts or lists."""
 
 
-def check_conditions(conditions: Sequence[s.Expression]) -> Iterator[Diagnostic]:
+def check_conditions(conditions: Sequence[s.Expression], predicates: Collection[str] = ()) -> Iterator[Diagnostic]:
     """Guards and requirements that are numbers, texts or lists."""
     for part in conjuncts(*conditions):
         what = _no_condition(part)
         if what is not None:
             message = f"a condition holds or does not hold, but this is {what}"
-            yield Diagnostic(Code.NO_CONDITION, "error", message, part.span, fix=advice("compare it: `rank(x) == 2`"))
+            fix = predicate_meant(part, predicates) or advice("compare it: `rank(x) == 2`")
+            yield Diagnostic(Code.NO_CONDITION, "error", message, part.span, fix=fix)
         for node in nodes(part):
             yield from _never_equal(node)
+
+
+def predicate_meant(part: s.Expression, predicates: Collection[str]) -> Fix | None:
+    """The predicate that a guard means by the name of a function that gives no truth, as `single` for `single_rank`."""
+    if not isinstance(part, s.Call) or part.function not in _NO_CONDITIONS:
+        return None
+    if part.function in predicates:
+        return None
+    words = set(part.function.split("_"))
+    near = sorted(one for one in predicates if words < set(one.split("_")))
+    near = near or [one for one in (nearest(part.function, predicates),) if one is not None]
+    if len(near) != 1:
+        return None
+    return replacement(f"did you mean `{near[0]}`?", head(part.span, part.function), near[0])
 
 
 _NUMBERS = frozenset({"rank", "extent", "prod", "sum_of", "count", "uses", "value", "index_of", "ceil_div"})

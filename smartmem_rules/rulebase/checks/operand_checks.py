@@ -7,9 +7,46 @@ from collections.abc import Iterator, Sequence
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import advice
+from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit
 from smartmem_rules.language.vocabulary import Arity
 from smartmem_rules.rulebase.patterns import is_absent
+
+ABSENT_ELSEWHERE = frozenset({"None", "none", "null", "nil", "NULL", "nullptr"})
+"""What other languages call a value that is not there."""
+
+
+def check_absent_words(pattern: s.PatternOperator) -> Iterator[Diagnostic]:
+    """Operands that are left out in the words of another language, which would be names of tensors here."""
+    for operand in pattern.arguments:
+        if isinstance(operand, s.PatternVariable) and operand.name in ABSENT_ELSEWHERE:
+            message = f"`{operand.name}` would be the name of a tensor; an operand that is absent is `_`"
+            fix = edit("write `_`", Edit(operand.span, "_", operand.name))
+            yield Diagnostic(Code.UPPER_CASE_VARIABLE, "error", message, operand.span, fix=fix)
+
+
+def check_upper_case(variable: s.PatternVariable, rule: s.Rewrite, is_operator: bool) -> Iterator[Diagnostic]:
+    """A tensor whose name begins with an upper-case letter, as those of operators and constants do."""
+    name = variable.name
+    message = f"`{name}` reads as a tensor, but begins with an upper-case letter"
+    fix = advice(f"write `{name}(...)` for the operator") if is_operator else _in_lower_case(name, rule)
+    if not is_operator and len(name) > 1 and name.isupper():
+        fix = advice(f"define the constant, `let {name} = 0.5`, or call a tensor `{name.lower()}`")
+    yield Diagnostic(Code.UPPER_CASE_VARIABLE, "error", message, variable.span, fix=fix)
+
+
+def _in_lower_case(name: str, rule: s.Rewrite) -> Fix:
+    """The name of a tensor in lower case, at all its places in the rule, unless another one has that name."""
+    text, new = "write it in lower case", name[0].lower() + name[1:]
+    places: dict[str, list[s.Span]] = {}
+    for node in nodes(rule):
+        if isinstance(node, s.PatternVariable):
+            places.setdefault(node.name, []).append(node.span)
+        elif isinstance(node, s.Name):
+            places.setdefault(node.id, []).append(node.span)
+    if new in places:
+        return advice(text)
+    return edit(text, *(Edit(span, new, name) for span in places[name]))
 
 
 def check_operands(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:

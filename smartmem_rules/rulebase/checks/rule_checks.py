@@ -10,22 +10,29 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement, spelling
+from smartmem_rules.language.fixes import advice, any_of, replacement, spelling
 from smartmem_rules.language.patterns import OR, subpatterns
 from smartmem_rules.language.printing.other_functions import operator_elsewhere
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS
 from smartmem_rules.rulebase.checks.analysis_checks import check_derived, check_facts
-from smartmem_rules.rulebase.checks.attribute_checks import attributes_on, check_attributes
+from smartmem_rules.rulebase.checks.attribute_checks import attributes_bound, attributes_on, check_attributes
 from smartmem_rules.rulebase.checks.family_checks import not_chosen
 from smartmem_rules.rulebase.checks.let_checks import (
     check_computed_on_left,
     check_lets,
+    check_order_of_lets,
     check_uses_of_terms,
     terms_of,
 )
-from smartmem_rules.rulebase.checks.operand_checks import check_operands
+from smartmem_rules.rulebase.checks.meaning_checks import predicate_meant
+from smartmem_rules.rulebase.checks.operand_checks import (
+    ABSENT_ELSEWHERE,
+    check_absent_words,
+    check_operands,
+    check_upper_case,
+)
 from smartmem_rules.rulebase.checks.operator_checks import Functions, parameters, shape_names
 from smartmem_rules.rulebase.checks.purity import ATTRIBUTE, CONSTANT, impurities
 from smartmem_rules.rulebase.checks.scope import Scope, head
@@ -44,7 +51,8 @@ def check_rewrite(
     if unknown:
         yield from unknown
         return
-    yield from (*check_lets(rule), *check_facts(rule, names))
+    early = list(check_order_of_lets(rule))
+    yield from (*early, *check_lets(rule), *check_facts(rule, names))
     for word in rule.relaxes:
         if word not in RELAXATIONS:
             place = rule.place(f"relaxes:{word}")
@@ -57,10 +65,12 @@ def check_rewrite(
     found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
     if rule.bidirectional:
         found += _check_direction(rule.right, rule.left, rule.guards, operators, functions, names)
-    yield from dict.fromkeys(found)
+    told = {one.span for one in early}
+    yield from dict.fromkeys(one for one in found if one.span not in told)
     tensors = frozenset(part.name for part in _walk(rule.left) if isinstance(part, s.PatternVariable))
     for guard in rule.guards:
-        yield from impurities(guard, tensors, names)
+        if predicate_meant(guard, names.predicates) is None:  # what the arguments of another function mean is unknown
+            yield from impurities(guard, tensors, names)
         yield from check_uses_of_terms(guard, rule.left)
     for part in _walk(rule.right):
         if isinstance(part, s.PatternAttribute):
@@ -171,15 +181,9 @@ def check_pattern(
     pattern: s.Pattern, operators: Operators, names: Names, rule: s.Rewrite, families: Collection[str] = ()
 ) -> Iterator[Diagnostic]:
     """Unknown operators, operand counts, attributes and outputs in a pattern of a rule."""
-    if isinstance(pattern, s.PatternVariable) and pattern.name[0].isupper() and pattern.name not in names.constants:
-        message = f"`{pattern.name}` reads as a tensor, but begins with an upper-case letter"
-        is_operator = pattern.name in operators
-        called = advice(f"write `{pattern.name}(...)` for the operator")
-        fix = called if is_operator else _in_lower_case(pattern.name, rule)
-        if not is_operator and len(pattern.name) > 1 and pattern.name.isupper():
-            said = f"define the constant, `let {pattern.name} = 0.5`, or call a tensor `{pattern.name.lower()}`"
-            fix = advice(said)
-        yield Diagnostic(Code.UPPER_CASE_VARIABLE, "error", message, pattern.span, fix=fix)
+    named_otherwise = names.constants.keys() | ABSENT_ELSEWHERE
+    if isinstance(pattern, s.PatternVariable) and pattern.name[0].isupper() and pattern.name not in named_otherwise:
+        yield from check_upper_case(pattern, rule, pattern.name in operators)
     if not isinstance(pattern, s.PatternOperator):
         return
     overloads = operators.get(pattern.operator)
@@ -188,25 +192,12 @@ def check_pattern(
     elif overloads is None:
         yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
     else:
+        yield from check_absent_words(pattern)
         yield from check_operands(pattern, overloads)
         yield from check_attributes(pattern, overloads)
         yield from _check_output(pattern, overloads)
     for argument in pattern.arguments:
         yield from check_pattern(argument, operators, names, rule, families)
-
-
-def _in_lower_case(name: str, rule: s.Rewrite) -> Fix:
-    """The name of a tensor in lower case, at all its places in the rule, unless another one has that name."""
-    text, new = "write it in lower case", name[0].lower() + name[1:]
-    places: dict[str, list[s.Span]] = {}
-    for node in nodes(rule):
-        if isinstance(node, s.PatternVariable):
-            places.setdefault(node.name, []).append(node.span)
-        elif isinstance(node, s.Name):
-            places.setdefault(node.id, []).append(node.span)
-    if new in places:
-        return advice(text)
-    return edit(text, *(Edit(span, new, name) for span in places[name]))
 
 
 def _check_output(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
@@ -236,12 +227,13 @@ def _check_direction(
         return
     yield from _check_left_attributes(left, functions, names)
     bound = set(_bound_names(left))
-    yield from _check_right(right, bound, operators, functions, names)
-    scope = replace(_scope(bound, functions, names), attributes=attributes_on(left, operators))
+    scope = _scope(bound, functions, names)
+    scope = replace(scope, attributes=attributes_on(left, operators), bound_as=attributes_bound(left))
+    yield from _check_right(right, bound, operators, scope)
     for guard in guards:
         yield from scope.problems(guard)
         for term in terms_of(guard):
-            yield from _check_right(term.pattern, bound, operators, functions, names)
+            yield from _check_right(term.pattern, bound, operators, scope)
 
 
 def _check_left_attributes(left: s.Pattern, functions: Functions, names: Names) -> Iterator[Diagnostic]:
@@ -257,17 +249,14 @@ def _check_left_attributes(left: s.Pattern, functions: Functions, names: Names) 
         bound.update(_binds(part))
 
 
-def _check_right(
-    right: s.Pattern, bound: set[str], operators: Operators, functions: Functions, names: Names
-) -> Iterator[Diagnostic]:
-    scope = _scope(bound, functions, names)
+def _check_right(right: s.Pattern, bound: set[str], operators: Operators, scope: Scope) -> Iterator[Diagnostic]:
     for part in _walk(right):
         if isinstance(part, s.PatternAttribute | s.PatternComputed):
             yield from scope.problems(part.value)
             for term in terms_of(part.value):
-                yield from _check_right(term.pattern, bound, operators, functions, names)
+                yield from _check_right(term.pattern, bound, operators, scope)
         elif isinstance(part, s.PatternVariable):
-            if part.name not in bound and part.name != ABSENT and not part.name[0].isupper():
+            if part.name not in {*bound, *ABSENT_ELSEWHERE, ABSENT} and not part.name[0].isupper():
                 yield _unbound(part.name, part.span, bound)
         elif isinstance(part, s.PatternOperator):
             for kind, name in (("bundle", f"@{part.bundle}"), ("variadic", f"*{part.variadic}")):

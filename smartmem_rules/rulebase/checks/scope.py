@@ -67,6 +67,8 @@ class Scope:
     """The names of attributes that are texts."""
     attributes: Mapping[str, str] = field(default_factory=dict)
     """Attributes that could be bound, but are not, with the operators of the left side that have them."""
+    bound_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Attributes that the left side binds, with the names that it binds them by."""
     extents: frozenset[str] = frozenset()
     """The names of extents and of lists of extents that the shapes of an operator's inputs bind."""
 
@@ -144,6 +146,11 @@ class Scope:
         if name.id in self.attributes:
             operator = self.attributes[name.id]
             fix = advice(f"bind the attribute on the left: `{operator}(...; {name.id} = {name.id})`")
+        bound = self.bound_as.get(name.id, ())
+        if bound:
+            message = f"the left side binds the attribute `{name.id}` as `{'` and as `'.join(bound)}`"
+            one = replacement(f"write `{bound[0]}`", name.span, bound[0])
+            fix = one if len(bound) == 1 else advice(f"write {any_of(f'`{word}`' for word in bound)}")
         if name.id in self.ended:
             sign = self.ended[name.id]
             fix = advice(
@@ -176,8 +183,14 @@ class Scope:
         if arity is None:
             place = head(call.span, call.function)
             known = [*self.functions, *self.user_functions]
-            fix = self._read(call) or of_another_language(call, place, known) or spelling(call.function, known, place)
-            fix = fix or _undefined(call)
+            own = [one.name for one in self.user_functions.values() if one.span.file == call.span.file]
+            fix = (
+                self._read(call)
+                or spelling(call.function, own, place)
+                or of_another_language(call, place, known)
+                or spelling(call.function, known, place)
+                or _undefined(call)
+            )
             if call.function in REDUCTIONS:
                 fix = advice(f"a reduction names its range: `{call.function}(k < K) x[k]`")
                 if self.has_terms:
@@ -244,7 +257,7 @@ class Scope:
         for item in read.items:
             if isinstance(item, s.Slice):
                 message = f"`{read.base.id}` is a tensor: an equation reads one element of it, not a part"
-                fix = advice(f"write the index: `{read.base.id}[i + 1]` with one for each axis")
+                fix = self._indices(read, read.base.id)
                 yield Diagnostic(Code.INDEX_COUNT, "error", message, read.span, fix=fix)
                 return
             if isinstance(item, s.Name) and item.id in self.lists:
@@ -265,6 +278,22 @@ class Scope:
                 advice("write one index for each extent of its shape"),
             )
             yield Diagnostic(Code.INDEX_COUNT, "error", message, read.span, secondary=secondary, fix=fix)
+
+    def _indices(self, read: s.Subscript, name: str) -> Fix:
+        """What to write for a part of a tensor: as many indices as it has axes."""
+        rank, _ = self.ranks[name]
+        if any(isinstance(item, s.Slice) and (item.low or item.high) for item in read.items):
+            return advice(f"write the index: `{name}[i + 1]` with one for each axis")
+        if rank.exact:
+            indices = ", ".join("ijklmnop"[: rank.count])
+            return advice(f"write one index for each axis: `{name}[{indices}]`")
+        if rank.count:
+            return advice(f"write its indices, those of a list of axes with a star: `{name}[*i, k]`")
+        lists = sorted(self.lists) or ["i"]
+        new = f"{name}[*{lists[0]}]"
+        text = f"write its indices, which are a list: `{new}`"
+        certain = len(self.lists) == 1 and len(read.items) == 1 and read.default is None
+        return replacement(text, read.span, new) if certain else advice(text)
 
 
 def _last_binders(expression: s.Expression) -> tuple[s.Binder, ...]:

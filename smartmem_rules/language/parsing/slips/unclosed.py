@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 from smartmem_rules.language.fixes import Edit, advice, edit
 from smartmem_rules.language.parsing.slips.slip import Slip
@@ -38,12 +39,62 @@ def unclosed(stop: Stop) -> Slip | None:
     if stop.found in ("=>", "<=>", "where"):
         fix = edit(f"close `{words}...` with `{closing}`", Edit(stop.between(last, last), closing))
         return Slip(fix, span, message)
-    line = stop.between(last, last).line
-    return Slip(
-        advice(f"write `{closing}` behind the part that it begins, at the latest at the end of line {line}"),
-        span,
-        message,
-    )
+    places = _fitting(stop, begin, last) if bracket == "[" else []
+    if len(places) == 1:
+        here = places[0]
+        said = f"write `{closing}` behind `{stop.text[stop.text.rfind(chr(10), 0, here) + 1 : here].split()[-1]}`"
+        return Slip(edit(said, Edit(stop.between(here, here), closing)), span, message)
+    end = f"behind `{stop.text[:last].split()[-1]}`" if "\n" in stop.text[begin:last] else "at the end of this line"
+    return Slip(advice(f"write `{closing}` behind the part that it begins, at the latest {end}"), span, message)
+
+
+def _fitting(stop: Stop, begin: int, end: int) -> list[int]:
+    """Where a bracket can close so that every read of the line has the indices that the signature gives it."""
+    shapes = {
+        one[1]: _axes(one[2].split(","))
+        for one in re.finditer(r"(\w+)\s*:\s*\w+\s*\[([^\]]*)\]", stop.before.partition("{")[0])
+    }
+    first = stop.text.rfind("\n", 0, begin) + 1
+    line = stop.text[first:end]
+    if "\n" in line:
+        return []
+    ends = (one.end() for one in re.finditer(r"[\w\])](?=\s*(?:[-+*/%,\]]|$))", line))
+    return [first + at for at in ends if at > begin - first and _reads_fit(f"{line[:at]}]{line[at:]}", shapes)]
+
+
+def _reads_fit(line: str, shapes: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether all brackets of a line close, and each read of a tensor that has a shape gives as many indices."""
+    opened: list[tuple[str, int]] = []
+    for place, sign in enumerate(line):
+        if sign in _CLOSES:
+            opened.append((sign, place))
+        elif sign in _CLOSES.values():
+            if not opened or _CLOSES[opened[-1][0]] != sign:
+                return False
+            _, begin = opened.pop()
+            read = re.search(r"(\w+)$", line[:begin])
+            shape = shapes.get(read[1]) if sign == "]" and read is not None else None
+            if shape is not None and _axes(_split(line[begin + 1 : place])) != shape:
+                return False
+    return not opened
+
+
+def _axes(items: Sequence[str]) -> tuple[int, int]:
+    """How many single axes some indices or extents stand for, and how many lists of axes."""
+    lists = sum(item.strip().startswith("*") for item in items)
+    return sum(bool(item.strip()) for item in items) - lists, lists
+
+
+def _split(text: str) -> list[str]:
+    """The parts of a text between the commas that stand in no bracket."""
+    parts, depth = [""], 0
+    for sign in text:
+        depth += (sign in _CLOSES) - (sign in _CLOSES.values())
+        if sign == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return parts
 
 
 def _open(text: str) -> list[re.Match[str]]:
