@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from smartmem_rules.language.expressions import Span
-from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, inserted, replacement
+from smartmem_rules.language.fixes import Edit, Fix, advice, before, behind, edit, inserted, replacement
 from smartmem_rules.language.parsing.stops import Stop
 
 _GUARD_WORDS = ("require", "requires", "assert", "given", "provided", "when", "unless", "with", "guard", "guards")
@@ -129,12 +129,29 @@ def _indexed(stop: Stop, tensor: str) -> Fix:
     scalar = (output is not None and not (output[1] or "").strip()) or (
         output is None and re.search(rf"\b{word}\[\s*\]", stop.rest) is not None
     )
+    body = stop.rest.partition("\n")[0]
+    if output is None and not re.search(rf"\b{word}\[", stop.rest) and _adds_all_up(body):
+        at = len(stop.text)
+        reads = re.compile(rf"\b{word}\b(?!\s*[\[(=:])").finditer(stop.whole, at)
+        places = (behind(stop.between(*read.span())) for read in reads)
+        said = f"a scalar has no indices, but its brackets: `{tensor}[] = ...`, and reads say `{tensor}[]`"
+        return edit(said, *(Edit(one, "[]") for one in (stop.behind_text(), *places)))
     axes = [part.strip() for part in output[1].split(",")] if output is not None and output[1] else []
     indices = ", ".join(axis.lower() for axis in axes)
     if not scalar and (not axes or not all(re.fullmatch(r"\*?[A-Z]\w*", axis) for axis in axes)):
         return advice(f"an equation has indices: `{tensor}[*i] = ...`")
     said = "a scalar has no indices, but its brackets" if scalar else "an equation has indices"
     return inserted(f"{said}: `{tensor}[{indices}] = ...`", stop.behind_text(), f"[{indices}]")
+
+
+def _adds_all_up(body: str) -> bool:
+    """Whether an equation is a reduction over all the indices that it reads with."""
+    reduction = re.match(r"=\s*(?:sum|prod|max|min|mean|any|all)\(([^()]*)\)(.*)", body)
+    if reduction is None:
+        return False
+    bound = set(re.findall(r"([a-z_]\w*)\s*<", reduction[1]))
+    read = {name for items in re.findall(r"\[([^\[\]]*)\]", reduction[2]) for name in re.findall(r"[a-z_]\w*", items)}
+    return bool(bound) and read <= bound
 
 
 def _of_signature(stop: Stop) -> Fix | None:

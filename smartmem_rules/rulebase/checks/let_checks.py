@@ -19,11 +19,12 @@ _ON_LEFT = "a pattern names operators: `Add(x, 0)`; bind a constant by a name, a
 def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
     """Names that are given twice or not used; the rule's `let` clauses are written out."""
     first: dict[str, s.RuleLet] = {}
+    awaited = {name for let in rule.lets for name, _ in _names_in(let)}  # by a `let` that stands before its own
     for let in rule.lets:
         earlier = first.setdefault(let.name, let)
         if earlier is not let:
             yield _twice(let.name, let.place("name"), earlier)
-        elif not let.used:
+        elif not let.used and let.name not in awaited:
             message = f"nothing in `{rule.name}` uses `{let.name}`"
             text = "leave it out, or use it; a constant of the whole file begins with an upper-case letter"
             fix = replacement(text, let.span, "")
@@ -41,8 +42,7 @@ def check_order_of_lets(rule: s.Rule) -> Iterator[Diagnostic]:
     """Names that a `let` uses before the `let` that gives them their meaning; the clauses are written out."""
     for place, let in enumerate(rule.lets):
         later = {one.name: number for number, one in enumerate(rule.lets) if number > place}
-        for node in nodes(let.value):
-            name = node.id if isinstance(node, s.Name) else node.name if isinstance(node, s.PatternVariable) else ""
+        for name, span in _names_in(let):
             if name not in later or any(one.name == name for one in rule.lets[: place + 1]):
                 continue
             other = rule.lets[later[name]]
@@ -52,7 +52,14 @@ def check_order_of_lets(rule: s.Rule) -> Iterator[Diagnostic]:
                 texts = [_clause(one) for one in (other, let)]
                 fix = edit(fix.text, *(Edit(one.span, text) for one, text in zip((let, other), texts, strict=True)))
             secondary = (other.place("name"), f"`{name}` gets its meaning here")
-            yield Diagnostic(Code.UNBOUND_VARIABLE, "error", message, node.span, secondary=secondary, fix=fix)
+            yield Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, secondary=secondary, fix=fix)
+
+
+def _names_in(let: s.RuleLet) -> Iterator[tuple[str, s.Span]]:
+    """The names that stand in what a `let` names, and their places."""
+    for node in nodes(let.value):
+        if isinstance(node, s.Name | s.PatternVariable):
+            yield node.id if isinstance(node, s.Name) else node.name, node.span
 
 
 def _clause(let: s.RuleLet) -> str:

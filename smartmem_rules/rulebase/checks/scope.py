@@ -150,7 +150,7 @@ class Scope:
         if bound:
             message = f"the left side binds the attribute `{name.id}` as `{'` and as `'.join(bound)}`"
             one = replacement(f"write `{bound[0]}`", name.span, bound[0])
-            fix = one if len(bound) == 1 else advice(f"write {any_of(f'`{word}`' for word in bound)}")
+            fix = one if len(bound) == 1 else advice(f"write `{'` or `'.join(bound)}`")
         if name.id in self.ended:
             sign = self.ended[name.id]
             fix = advice(
