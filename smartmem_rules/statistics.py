@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, field
 from typing import Any, Literal, cast
 
-from smartmem_rules.documents import IntermediateMemory, MissedRule, RulePlace, SourcePlace
+from smartmem_rules.exchange.documents import IntermediateMemory, MissedRule, RulePlace, SourcePlace
 from smartmem_rules.records import dataclass
 
 SKIPPED = {"status": "skipped", "gap": 0.0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from smartmem_rules.documents import MissedRule, RulePlace, SourcePlace, with_fields_of
+from smartmem_rules.exchange.documents import MissedRule, RulePlace, SourcePlace, with_fields_of
 from smartmem_rules.runtime.reference import ComparedOutputs
 from smartmem_rules.statistics import (
     Extraction,

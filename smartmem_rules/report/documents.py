@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from smartmem_rules.documents import MissedRule
+from smartmem_rules.exchange.documents import MissedRule
 from smartmem_rules.explanation.documents import (
     LaunchShown,
     LayoutShown,

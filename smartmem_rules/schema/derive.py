@@ -13,7 +13,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from smartmem_rules.documents import included_in
+from smartmem_rules.exchange.documents import included_in
 from smartmem_rules.records import dataclass
 
 Schema = dict[str, object]

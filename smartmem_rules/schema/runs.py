@@ -6,8 +6,8 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from smartmem_rules.benchmarking.plots import MeasuredSystem
 from smartmem_rules.bundle import Bundle
-from smartmem_rules.documents import with_fields_of
 from smartmem_rules.exchange.certificates import CertifiedPlan
+from smartmem_rules.exchange.documents import with_fields_of
 from smartmem_rules.explanation.documents import KernelProfile
 from smartmem_rules.graph.zoo import ShippedModel
 from smartmem_rules.quantization.report import Report as QuantizeReport

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from smartmem_rules.documents import with_fields_of
+from smartmem_rules.exchange.documents import with_fields_of
 from smartmem_rules.fuzzing.campaigns.hunt import Finding
 from smartmem_rules.verification.minimize import Cost, Redundant
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 import pytest
 
-from smartmem_rules.documents import may_have_fields_of, with_fields_of
+from smartmem_rules.exchange.documents import may_have_fields_of, with_fields_of
 from smartmem_rules.schema.derive import Deriver
 
 

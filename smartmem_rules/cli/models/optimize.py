@@ -164,7 +164,7 @@ def _overridden(files: Sequence[str]) -> Iterator[str]:
     if not files:
         return
     from smartmem_rules.rulebase.base import load_rules  # start-up time
-    from smartmem_rules.rulebase.checks.identity_checks import overridden  # start-up time
+    from smartmem_rules.rulebase.checks.operators.identities import overridden  # start-up time
 
     for operator in overridden(load_rules(files).operators):
         yield f"{operator.span}: {operator.name} takes the place of the built-in operator"

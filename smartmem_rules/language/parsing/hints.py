@@ -12,7 +12,7 @@ from smartmem_rules.language.parsing.brackets import bracket_hint
 from smartmem_rules.language.parsing.expectation import COMPARISONS
 from smartmem_rules.language.parsing.headings import headings
 from smartmem_rules.language.parsing.other_forms import other_forms
-from smartmem_rules.language.parsing.stops import Stop
+from smartmem_rules.language.parsing.stops import Stop, without_closed
 
 _INSTEAD = {
     "&": ("write `and`, or a comma between two guards", "and"),
@@ -158,21 +158,13 @@ def _sign(stop: Stop) -> Fix | None:
         return replacement("write `==` to compare", stop.span, "==")
     if re.fullmatch(r"\.\d+", found) and re.search(r"\d\.\d*$", text):
         return advice("a number has one decimal point")
-    if found == ";" and re.search(r"\w\([^()]*;[^()]*$", _without_inner(text)):
+    if found == ";" and re.search(r"\w\([^()]*;[^()]*$", without_closed(text)):
         return replacement("one `;` stands before all attributes, commas between them: write `,`", stop.span, ",")
     if found == "," and "COMMA" not in accepted and re.search(r"(?:^|[^\w\s]|\b(?:in|and|or|not))\s*\([^()]*$", text):
         return _list_in_parentheses(stop)
     if found == ";" and "SEMICOLON" not in accepted:
         return replacement("nothing ends with `;` here", stop.span, "")
     return None
-
-
-def _without_inner(text: str) -> str:
-    """A text without what stands in parentheses that are closed."""
-    before = ""
-    while before != text:
-        before, text = text, re.sub(r"\([^()]*\)", "", text)
-    return text
 
 
 def _list_in_parentheses(stop: Stop) -> Fix:

@@ -80,3 +80,11 @@ class Stop:
     def here(self, length: int) -> Span:
         """So many characters from here."""
         return self.span._replace(end_line=self.span.line, end_column=self.span.column + length)
+
+
+def without_closed(text: str) -> str:
+    """A text without what stands in brackets that are closed."""
+    before = ""
+    while before != text:
+        before, text = text, re.sub(r"\([^()]*\)|\[[^\[\]]*\]", "", text)
+    return text

@@ -15,7 +15,6 @@ from smartmem_rules.language.expansion import Names, expanded_modules, mentions
 from smartmem_rules.language.fixes import advice
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.analysis_checks import check_analysis, check_facts
-from smartmem_rules.rulebase.checks.arithmetic_checks import check_arithmetic
 from smartmem_rules.rulebase.checks.block_checks import (
     check_block,
     check_level,
@@ -26,7 +25,6 @@ from smartmem_rules.rulebase.checks.block_checks import (
 )
 from smartmem_rules.rulebase.checks.deep_checks import DeepChecker, operators_in
 from smartmem_rules.rulebase.checks.family_checks import check_operator_family
-from smartmem_rules.rulebase.checks.identity_checks import check_domains, check_override
 from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
 from smartmem_rules.rulebase.checks.let_checks import check_loops
 from smartmem_rules.rulebase.checks.matrix_checks import check_matrix
@@ -37,12 +35,14 @@ from smartmem_rules.rulebase.checks.meaning_checks import (
     check_members,
     check_shapes,
 )
-from smartmem_rules.rulebase.checks.operator_checks import (
+from smartmem_rules.rulebase.checks.operators.arithmetic import check_arithmetic
+from smartmem_rules.rulebase.checks.operators.definitions import (
     check_constant,
     check_function,
     check_operator,
     check_recursion,
 )
+from smartmem_rules.rulebase.checks.operators.identities import check_domains, check_override
 from smartmem_rules.rulebase.checks.relation_checks import check_overloads, check_relations, check_termination
 from smartmem_rules.rulebase.checks.rule_checks import (
     check_dtypes,

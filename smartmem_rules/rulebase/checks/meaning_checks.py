@@ -11,7 +11,7 @@ from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, before, behind, edit, nearest, replacement
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.vocabulary import LIST_FUNCTIONS
-from smartmem_rules.rulebase.checks.operator_checks import shape_names
+from smartmem_rules.rulebase.checks.operators.definitions import shape_names
 from smartmem_rules.rulebase.checks.scope import head
 
 _NO_CONDITIONS = frozenset(LIST_FUNCTIONS) - {"contains", "near", "present", "fail", "min", "max"} | {"value", "uses"}

@@ -33,7 +33,7 @@ from smartmem_rules.rulebase.checks.operand_checks import (
     check_operands,
     check_upper_case,
 )
-from smartmem_rules.rulebase.checks.operator_checks import Functions, parameters, shape_names
+from smartmem_rules.rulebase.checks.operators.definitions import Functions, parameters, shape_names
 from smartmem_rules.rulebase.checks.purity import ATTRIBUTE, CONSTANT, impurities
 from smartmem_rules.rulebase.checks.scope import Scope, head
 from smartmem_rules.rulebase.patterns import joined_by

@@ -6,7 +6,7 @@ import re
 
 from smartmem_rules.language.fixes import Edit, edit
 from smartmem_rules.language.parsing.slips.slip import Slip, told, written
-from smartmem_rules.language.parsing.stops import Stop
+from smartmem_rules.language.parsing.stops import Stop, without_closed
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, DTYPE_WORDS
 
 _PIECE = re.compile(r"[()]|[^\s()]+")
@@ -111,14 +111,6 @@ def _members(stop: Stop) -> Slip | None:
     return None
 
 
-def _without_inner(text: str) -> str:
-    """A text without what stands in brackets."""
-    before = ""
-    while before != text:
-        before, text = text, re.sub(r"\([^()]*\)|\[[^\[\]]*\]", "", text)
-    return text
-
-
 def _range(stop: Stop) -> Slip | None:
     """`sum(k <= K) x[k]`, which reads as the call of a function, and `sum(k: K) x[k]`."""
     place = len(stop.text)
@@ -198,7 +190,7 @@ def _conditional(stop: Stop) -> Slip | None:
     if stop.found == "for" and generator is not None and loop is not None:
         body = (
             generator[2]
-            if re.search(r"[-+<>=]|\band\b|\bor\b|\bif\b", _without_inner(generator[2])) is None
+            if re.search(r"[-+<>=]|\band\b|\bor\b|\bif\b", without_closed(generator[2])) is None
             else f"({generator[2]})"
         )
         new = f"{generator[1]}({loop[1]} < {loop[2].strip()}) {body}"

@@ -23,7 +23,7 @@ from smartmem_rules.language.vocabulary import (
     LIST_FUNCTIONS,
     MAPPINGS,
 )
-from smartmem_rules.rulebase.checks.clause_checks import check_costs, check_reference
+from smartmem_rules.rulebase.checks.operators.clauses import check_costs, check_reference
 from smartmem_rules.rulebase.checks.scope import Scope, children, head, index_count
 
 Functions = Mapping[str, s.Function]

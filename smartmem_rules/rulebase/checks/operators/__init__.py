@@ -1,0 +1,1 @@
+"""What is wrong with definitions of operators and functions."""
