@@ -91,6 +91,8 @@ def concat(b: Builder) -> None:
         extent = b.pick((array.shape[axis], 1, 2, 3, 5))
         shape = (*array.shape[:axis], extent, *array.shape[axis + 1 :])
         parts.append(x if b.chance(0.15) else b.operand(shape, array.dtype.name))
+    if array.size <= 16 and b.chance(0.02):  # as loops of many steps leave them
+        parts += [b.pick(parts) for _ in range(b.integer(120, 280))]
     b.random.shuffle(parts)
     b.one("Concat", parts, axis=axis - (array.ndim if b.chance(0.3) else 0))
 

@@ -11,6 +11,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT, Gathered, Var
 from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, integers
+from smartmem_rules.tensor.definitions.choices import first_of, implies
 from smartmem_rules.tensor.definitions.inside import OutsideError, is_natural, outside, read_positions
 from smartmem_rules.tensor.definitions.literals import WEAK, compared, from_value, settle, unify
 from smartmem_rules.tensor.definitions.values import (
@@ -278,13 +279,12 @@ class Elements:
                 break
             with self._where(*before, decided):
                 chosen.append((decided, self.element(expr.body, inner)))
+            if len(chosen) > 1 and implies(chosen[-2][0], decided):
+                before.pop()  # not i < 3 says that i is not below 2 either
             before.append(Logic("not", (decided,)))
         with self._where(*before):
             result = self.element(expr.body, scopes[-1])
-        for decided, body in reversed(chosen):
-            then, result = unify(body, result, expr)
-            result = select(decided, then, result)
-        return result
+        return first_of(chosen, result, expr)
 
     def _subscript(self, expr: ast.Subscript, scope: Scope) -> Expr:
         tensor = tensor_of(expr.base, scope)

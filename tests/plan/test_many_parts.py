@@ -1,0 +1,19 @@
+"""Tensors joined from hundreds of parts: expressions and kernels nest no deeper than Python and compilers follow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import smartmem_rules as sm
+from smartmem_rules.tensor.definitions.choices import IN_A_GROUP, MOST_IN_A_ROW
+from tests.plan.models import Node, model, normal
+
+
+@pytest.mark.parametrize("level", ["none", "smartmem"])
+@pytest.mark.parametrize("count", [MOST_IN_A_ROW, MOST_IN_A_ROW + 2, 5 * IN_A_GROUP + 7])
+def test_parts_of_several_extents(count: int, level: str) -> None:
+    feeds = {f"x{n}": normal(2, 1 + n % 3, seed=n) for n in range(count)}
+    nodes: list[Node] = [("Concat", " ".join(feeds), "joined", {"axis": 1}), ("Neg", "joined", "y")]
+    plan = sm.optimize(model(nodes, feeds, "y"), level=level)
+    assert np.array_equal(plan.run(feeds)["y"], -np.concatenate(list(feeds.values()), axis=1))
