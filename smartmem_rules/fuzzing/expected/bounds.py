@@ -34,6 +34,15 @@ class Expected:
     bound: Array
     known: Array
     dtype: str
+    open_axes: tuple[bool, ...] = ()
+    """Axes whose extents hang on roundings; without any, the shape is known."""
+
+    def has_shape(self, shape: tuple[int, ...]) -> bool:
+        """Whether a result may have this shape."""
+        if not self.open_axes:
+            return shape == self.value.shape
+        known = zip(shape, self.value.shape, self.open_axes, strict=False)
+        return len(shape) == self.value.ndim and all(got == own or is_open for got, own, is_open in known)
 
 
 def expected_of(
@@ -50,7 +59,8 @@ def expected_of(
     """
     fitting = all(o.shape == base.shape for o in others) and value.shape == base.shape
     if not fitting:  # sizes that hang on roundings
-        return Expected(base, np.zeros(base.shape), np.zeros(base.shape, bool), value.dtype.name)
+        differ = tuple(len({o.shape[axis] for o in (value, base, *others)}) > 1 for axis in range(base.ndim))
+        return Expected(base, np.zeros(base.shape), np.zeros(base.shape, bool), value.dtype.name, differ)
     known = np.ones(base.shape, bool)
     spread = np.zeros(base.shape)
     number = base.dtype.kind not in "OSU"
