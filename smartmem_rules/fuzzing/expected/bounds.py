@@ -40,7 +40,7 @@ class Expected:
     def has_shape(self, shape: tuple[int, ...]) -> bool:
         """Whether a result may have this shape."""
         if not self.open_axes:
-            return shape == self.value.shape
+            return bool(shape == self.value.shape)
         known = zip(shape, self.value.shape, self.open_axes, strict=False)
         return len(shape) == self.value.ndim and all(got == own or is_open for got, own, is_open in known)
 
