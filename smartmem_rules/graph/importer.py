@@ -317,6 +317,8 @@ class _Import:
         return [*before, *(self.drawing.with_bits(node) if self.matcher.undefined(node) is None else [node])]
 
     def _sized(self, tensor: str, axis: int, count: str) -> None:
+        if tensor in self.missing:
+            return  # why it could not be imported is noted, and refuses the model
         self.sizes.setdefault(tensor, {})[axis] = count
         if self.opened is not None:
             node = self.opened.cut(tensor, self.types[tensor], self.sizes[tensor], self.used.add)

@@ -239,6 +239,12 @@ EVALUATOR_FAULTS = (
         Fault(o, conditions.wide_window, "ONNX's evaluator takes minutes for windows of so many elements")
         for o in ("AveragePool", "LpPool", "MaxPool")
     ),
+    Fault("Unique", conditions.in_order_of_occurrence, "ONNX's evaluator sorts where the elements are the only result"),
+    Fault(
+        "Gemm",
+        conditions.products_beyond_doubles,
+        "ONNX's evaluator multiplies integers by alpha and beta in floating point",
+    ),
     Fault("Conv", conditions.dilated, "ONNX's evaluator multiplies what lies in the gaps of a window by 0"),
 )
 """Where ONNX's evaluator is wrong, for nodes that ONNX Runtime does not take."""
