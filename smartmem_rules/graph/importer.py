@@ -77,6 +77,7 @@ def import_model(
     folder: Path | None = None,
     weights: Mapping[str, Array] | None = None,
     counts: bool = False,
+    ahead: bool = True,
 ) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
@@ -89,6 +90,7 @@ def import_model(
         folder: where the data files of a ModelProto are.
         weights: constants that the model names and does not hold; the graph shares their memory.
         counts: extents that nodes count may become dimensions, for who takes the graph apart (`graph.counting.parts`).
+        ahead: whether weights that the model describes are drawn before somebody asks for them, in the background.
 
     Raises:
         LimitError: the model exceeds a limit.
@@ -102,7 +104,7 @@ def import_model(
     check_model(proto, limits)
     proto = inline_functions(proto)
     data_files = check_data_files(proto.graph, folder)
-    background = Ahead()
+    background = Ahead() if ahead else Ahead(most=0)
 
     def importing(opened: Opened | None) -> _Import:
         values = Values(folder, background)
@@ -315,6 +317,8 @@ class _Import:
         return [*before, *(self.drawing.with_bits(node) if self.matcher.undefined(node) is None else [node])]
 
     def _sized(self, tensor: str, axis: int, count: str) -> None:
+        if tensor in self.missing:
+            return  # why it could not be imported is noted, and refuses the model
         self.sizes.setdefault(tensor, {})[axis] = count
         if self.opened is not None:
             node = self.opened.cut(tensor, self.types[tensor], self.sizes[tensor], self.used.add)
