@@ -78,6 +78,7 @@ def import_model(
     folder: Path | None = None,
     weights: Mapping[str, Array] | None = None,
     counts: bool = False,
+    ahead: bool = True,
 ) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
@@ -90,6 +91,7 @@ def import_model(
         folder: where the data files of a ModelProto are.
         weights: constants that the model names and does not hold; the graph shares their memory.
         counts: extents that nodes count may become dimensions, for who takes the graph apart (`graph.counting.parts`).
+        ahead: whether weights that the model describes are drawn before somebody asks for them, in the background.
 
     Raises:
         LimitError: the model exceeds a limit.
@@ -103,7 +105,7 @@ def import_model(
     check_model(proto, limits)
     proto = inline_functions(proto)
     data_files = check_data_files(proto.graph, folder)
-    background = Ahead()
+    background = Ahead() if ahead else Ahead(most=0)
 
     def importing(opened: Opened | None) -> _Import:
         values = Values(folder, background)
