@@ -84,7 +84,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="simplify-", dir=given.json.parent if given.json else None) as name:
             said = {tool: run_tool(tool, python, batch, Path(name) / tool) for tool, python in pythons.items()}
             for path in batch:
-                known[path.stem] = compared(path, {tool: found[path] for tool, found in said.items()}, given.latency)
+                made = {tool: found[path] for tool, found in said.items()}
+                known[path.stem] = compared(path, made, given.latency, Path(name))
                 print(path.stem, {tool: one.get("nodes", one) for tool, one in known[path.stem].items()}, flush=True)
         if given.json:
             given.json.write_text(json.dumps(known, indent=1) + "\n")
@@ -118,12 +119,16 @@ def _answers(tool: str, python: str, paths: Sequence[Path], folder: Path) -> Ite
     yield from zip(paths, map(json.loads, lines), strict=False)
 
 
-def compared(path: Path, said: Mapping[str, dict[str, Any]], latency: int) -> dict[str, Any]:
-    """The counts of a model and of what each tool made of it, and whether that computes the same."""
+def compared(path: Path, said: Mapping[str, dict[str, Any]], latency: int, folder: Path) -> dict[str, Any]:
+    """The counts of a model and of what each tool made of it, and whether that computes the same.
+
+    Args:
+        folder: for weights that the model describes.
+    """
     model = onnx.load(str(path), load_external_data=False)
     result: dict[str, Any] = {"input": _counts(path)}
     try:
-        checker = Checker(path, model, {})
+        checker = Checker(path, model, {}, folder)
     except SmartmemError as error:
         return {**result, "unchecked": {"reason": str(error)}}
     if checker.left_out:  # what the others make of such nodes cannot be told from what they should

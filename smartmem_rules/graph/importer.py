@@ -27,7 +27,7 @@ from smartmem_rules.graph.expansion.old_forms import (
 from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
 from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
 from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ensemble
-from smartmem_rules.graph.failures import Failures, UncoveredNodesError, check_given
+from smartmem_rules.graph.failures import Failures, UncoveredNodesError, check_given, check_new
 from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.known.constants import constant_node_value, dense
 from smartmem_rules.graph.known.expected import check_elements
@@ -42,6 +42,7 @@ from smartmem_rules.graph.loading import (
     inline_functions,
     input_types,
     load_model,
+    names_of,
     node_inputs,
     open_dimensions,
     opsets,
@@ -77,6 +78,7 @@ def import_model(
     folder: Path | None = None,
     weights: Mapping[str, Array] | None = None,
     counts: bool = False,
+    ahead: bool = True,
 ) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
@@ -89,6 +91,7 @@ def import_model(
         folder: where the data files of a ModelProto are.
         weights: constants that the model names and does not hold; the graph shares their memory.
         counts: extents that nodes count may become dimensions, for who takes the graph apart (`graph.counting.parts`).
+        ahead: whether weights that the model describes are drawn before somebody asks for them, in the background.
 
     Raises:
         LimitError: the model exceeds a limit.
@@ -102,7 +105,7 @@ def import_model(
     check_model(proto, limits)
     proto = inline_functions(proto)
     data_files = check_data_files(proto.graph, folder)
-    background = Ahead()
+    background = Ahead() if ahead else Ahead(most=0)
 
     def importing(opened: Opened | None) -> _Import:
         values = Values(folder, background)
@@ -154,13 +157,13 @@ class _Import:
         self.folding = Folding()
         self.failures = Failures()
         self.missing: set[str] = set()
-        self.lists = Lists(values, self.missing)
-        self.drawing = Drawing(self.types, values)
         self.nodes: list[Node] = []
         self.kept: dict[str, str] = {}
         self.layout_nodes: set[str] = set()
         self.node_names = UniqueNames()
         self.used = UniqueNames()
+        self.lists = Lists(values, self.missing, self.used.add)
+        self.drawing = Drawing(self.types, values, self.used.add)
         self.places: dict[int, int] = {}
         self.dimensions: tuple[Dimension, ...] = ()
         self.sizes: dict[str, dict[int, str]] = {}
@@ -177,7 +180,7 @@ class _Import:
         everyone = list(graph.node)  # kept as long as `places`, or others would get the same ids
         self.places = {id(node): place for place, node in enumerate(everyone)}
         nodes = sorted_nodes(everyone, self.types, outputs)
-        self.used.taken.update(name for node in everyone for name in (*node.input, *node.output))
+        self.used.taken.update(names_of(graph))
         self._process(nodes, {name for node in nodes for name in node_inputs(node)}.union(outputs))
         self.lists.refuse_outputs(outputs)
         if self.failures.nodes:
@@ -185,8 +188,8 @@ class _Import:
         # what an output's extent depends on is an output too
         sizes = {name: self.sizes[name] for name in outputs if name in self.sizes}
         outputs += dict.fromkeys(count for axes in sizes.values() for count in axes.values())
-        bodies = Bodies(self.values, self.missing, self._process)
-        endings = self.courses.endings(bodies, outputs, self.used.add("endings"))
+        bodies = Bodies(self.values, self.missing, self._process, self.used.add)
+        endings = self.courses.endings(bodies, outputs)
         outputs += [] if endings is None else [endings.number]
         everything = [*extents_nodes(self.nodes, outputs, self.values, self.node_names.add), *self.nodes]
         kept, counted = live_and_counted(everything, outputs, {} if self.opened is None else self.opened.counted)
@@ -244,6 +247,7 @@ class _Import:
             name = self.node_names.add(node.name or f"{node.op_type}_{self.places.get(id(node), '')}")
             operands = [operand or None for operand in node.input]
             outputs = list(node.output)
+            check_new(outputs, (self.types, self.missing, self.lists.members, self.lists.absent))
             if any(operand in self.missing for operand in operands):
                 self.missing.update(outputs)
                 undefined = None if self._is_taken_apart(node) else self.matcher.undefined(node)
@@ -286,7 +290,7 @@ class _Import:
         if before:
             self._process(before, {output for one in before for output in one.output})
         operands = [operand or None for operand in node.input]
-        bodies = Bodies(self.values, self.missing, self._process)
+        bodies = Bodies(self.values, self.missing, self._process, self.used.add)
         flow = ControlFlow(bodies, self._sized, self.courses, self.guard.limits.steps, self.opened is not None)
         if self.lists.takes(node) and not (has_body(node) and node.op_type != "SequenceMap"):
             self.lists.unfold(node, self._process, flow.bodies.body)
@@ -306,15 +310,17 @@ class _Import:
         """The nodes that stand for one whose operator, or form of it, the rule base leaves to the importer."""
         source = node.input[0] if node.input else ""
         if source in self.sizes:
-            parts = counted_shape(node, self.types[source].shape, self.sizes[source])
+            parts = counted_shape(node, self.types[source].shape, self.sizes[source], self.used.add)
             if parts:
                 return parts
         if is_ensemble(node) and source and self.matcher.undefined(node) is not None:
-            return ensemble_nodes(node, self.types[source].shape[0])
-        *before, node = current_form(node, self.opset, Known(self.types, self.values))
+            return ensemble_nodes(node, self.types[source].shape[0], self.used.add)
+        *before, node = current_form(node, self.opset, Known(self.types, self.values, self.used.add))
         return [*before, *(self.drawing.with_bits(node) if self.matcher.undefined(node) is None else [node])]
 
     def _sized(self, tensor: str, axis: int, count: str) -> None:
+        if tensor in self.missing:
+            return  # why it could not be imported is noted, and refuses the model
         self.sizes.setdefault(tensor, {})[axis] = count
         if self.opened is not None:
             node = self.opened.cut(tensor, self.types[tensor], self.sizes[tensor], self.used.add)

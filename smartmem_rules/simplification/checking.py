@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +14,15 @@ from smartmem_rules.collector import return_free_memory
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.loading import input_types
 from smartmem_rules.graph.model import GraphError
-from smartmem_rules.graph.weights import RECIPES, graph_tensors, is_external, location
+from smartmem_rules.graph.weights import graph_tensors, is_external
 from smartmem_rules.runtime.feeds import Array, compare, random_feeds
 from smartmem_rules.runtime.reference import complete_file
 from smartmem_rules.simplification.cutting import ChangedNode, Compared, Cut, cut_of
+from smartmem_rules.simplification.drawn import Drawn
 from smartmem_rules.simplification.encoding import INSIDE, is_inside
 from smartmem_rules.simplification.files import ONE_FILE
 from smartmem_rules.simplification.in_place import read_in_place
+from smartmem_rules.simplification.options import SimplifyError
 from smartmem_rules.simplification.report import Check
 from smartmem_rules.simplification.types import precisions_of
 
@@ -56,25 +57,30 @@ class Checker:
     Nodes that ONNX Runtime does not run are left out of all of these models (`cutting`).
     """
 
-    def __init__(self, path: Path, declared: onnx.ModelProto, bounds: Mapping[str, int]) -> None:
+    def __init__(self, path: Path, declared: onnx.ModelProto, bounds: Mapping[str, int], place: Path) -> None:
         """Args:
             path: the model's file.
             declared: the model, for the types of its inputs and the precision of its outputs.
             bounds: for integer inputs how many values they can take, where that is known.
+            place: a folder for weights that the models describe, as long as the checker is used.
 
         Raises:
             CheckError: ONNX Runtime is not installed, or does not run the model.
+            SimplifyError: described weights cannot be written.
         """
         self._path = path
+        self._drawn = Drawn(place)
         self._precisions = precisions_of(declared)
         self._cut: Cut | None = None
         try:
-            model = _Session(path)
+            model = _Session(path, self._drawn)
         except CheckError:
+            declared, _ = read_in_place(path)
+            self._drawn.complete(declared, path.parent)  # ONNX Runtime takes no Constant that describes its tensor
             self._cut = cut_of(declared, _loads)
             if self._cut is None:
                 raise
-            model = _Session(path, self._cut)
+            model = _Session(path, self._drawn, self._cut)
             declared = self._cut.remainder(declared).model
         self._runs: list[tuple[Feeds, list[Array]]] = []
         reason = ""
@@ -105,12 +111,15 @@ class Checker:
 
         Raises:
             DifferentError: it does not run, or an output is off by more than rounding explains.
+            SimplifyError: described weights cannot be written.
         """
         try:
-            other = _Session(path, self._cut)
+            other = _Session(path, self._drawn, self._cut)
             results = [other.run(feeds) for feeds, _ in self._runs]
             compared = other.compared
             other.close()
+        except SimplifyError:
+            raise
         except ChangedNode as error:
             raise DifferentError(str(error)) from error
         except Exception as error:
@@ -126,7 +135,7 @@ class Checker:
 
     def _varying(self) -> tuple[str, ...]:
         """The outputs that two runs of the model itself give differently."""
-        model = _Session(self._path, self._cut)
+        model = _Session(self._path, self._drawn, self._cut)
         pairs = zip(self._tensors, model.run(self.feeds), model.run(self.feeds), strict=True)
         return tuple(tensor.original for tensor, one, other in pairs if not _is_same(one, other))
 
@@ -148,8 +157,8 @@ class Checker:
 class Checking:
     """A checker that is made in the background."""
 
-    def __init__(self, path: Path, model: onnx.ModelProto) -> None:
-        self._path, self._model = path, model
+    def __init__(self, path: Path, model: onnx.ModelProto, place: Path) -> None:
+        self._path, self._model, self._place = path, model, place
         self._background = ThreadPoolExecutor(1)
         self._made: Future[Checker] | None = None
 
@@ -162,7 +171,7 @@ class Checking:
     def begin(self, bounds: Mapping[str, int]) -> None:
         """Run the model, unless that has begun."""
         if self._made is None:
-            self._made = self._background.submit(Checker, self._path, self._model, bounds)
+            self._made = self._background.submit(Checker, self._path, self._model, bounds, self._place)
 
     def wait(self) -> None:
         """Wait for what has begun, whatever came of it."""
@@ -207,17 +216,15 @@ class _Session:
         compared: what a run gives, in this order.
     """
 
-    def __init__(self, path: Path, cut: Cut | None = None) -> None:
-        with TemporaryDirectory(prefix="smartmem-simplify-") as folder:
-            try:
-                path = _without_links(path)
-                source, compared = _source(path, Path(folder), cut)
-                self._session = _session(source, path.parent)
-            except (CheckError, ChangedNode):
-                raise
-            except Exception as error:
-                reason = " ".join(str(error).split())
-                raise CheckError(f"ONNX Runtime does not load {path}, so nothing can be checked: {reason}") from error
+    def __init__(self, path: Path, drawn: Drawn, cut: Cut | None = None) -> None:
+        try:
+            source, folder, compared = _source(_without_links(path), drawn, cut)
+            self._session = _session(source, folder)
+        except (CheckError, ChangedNode, SimplifyError):
+            raise
+        except Exception as error:
+            reason = " ".join(str(error).split())
+            raise CheckError(f"ONNX Runtime does not load {path}, so nothing can be checked: {reason}") from error
         outputs = [output.name for output in self._session.get_outputs()]
         self.compared = compared or [Compared(f"the output {name!r}", name, name) for name in outputs]
         self._names = dict.fromkeys(one.tensor for one in self.compared)
@@ -267,35 +274,32 @@ def _loads(model: onnx.ModelProto) -> bool:
     return True
 
 
-def _source(path: Path, folder: Path, cut: Cut | None) -> tuple[bytes | str, Sequence[Compared]]:
-    """A model as ONNX Runtime loads it, and what is compared of it; no list of that for all of its outputs.
+def _source(path: Path, drawn: Drawn, cut: Cut | None) -> tuple[bytes | str, Path, Sequence[Compared]]:
+    """A model as ONNX Runtime loads it, the folder of its data files, and what is compared of it.
+
+    No list of that is given for all of its outputs.
 
     Args:
-        folder: for a file with all data, where some are computed.
         cut: what is left out of the model.
     """
     model, _ = read_in_place(path)
-    computed = any(
-        is_external(tensor) and location(tensor).get("location") in RECIPES for _, tensor in graph_tensors(model.graph)
-    )
-    if computed and cut is not None:
-        raise CheckError(f"{path} holds recipes of its weights, and ONNX Runtime does not run it; write it with them")
+    folder = drawn.complete(model, path.parent)
     compared: Sequence[Compared] = ()
     if cut is not None:
         left = cut.remainder(model)
         model, compared = left.model, left.compared
-    if computed or model.ByteSize() >= ONE_FILE:
+    if model.ByteSize() >= ONE_FILE:
         if cut is not None:
             raise CheckError(
                 f"ONNX Runtime does not run {path}, and without what it does not run the model is too large"
             )
-        return complete_file(path, folder), ()
+        return complete_file(path, drawn.folder), path.parent, ()
     for _, tensor in graph_tensors(model.graph):
         for place, entry in enumerate(tensor.external_data):
             if entry.key == INSIDE:
                 del tensor.external_data[place]
                 break
-    return model.SerializeToString(), compared
+    return model.SerializeToString(), folder, compared
 
 
 def _without_links(path: Path) -> Path:

@@ -11,6 +11,7 @@ import onnx
 from smartmem_rules.graph.loading import ModelSource, load_model
 from smartmem_rules.graph.weights import graph_tensors, is_external, with_weights
 from smartmem_rules.simplification.checking import Checking
+from smartmem_rules.simplification.drawn import is_described
 from smartmem_rules.simplification.encoding import is_inside
 from smartmem_rules.simplification.files import beside, copy_unchanged, put, write_model
 from smartmem_rules.simplification.in_place import Aside, read_in_place
@@ -74,7 +75,7 @@ def _simplified(
     options: Options,
     aside: Aside | None = None,
 ) -> tuple[Report, Simplified | None]:
-    with Checking(path, model) as checking:
+    with Checking(path, model, place) as checking:
         if _may_run_early(model):
             checking.begin({})
         from smartmem_rules.simplification.attempts import Task, attempted  # start-up time: those runs take as long
@@ -87,10 +88,11 @@ def _may_run_early(model: onnx.ModelProto) -> bool:
 
     That is so where no input holds indices, of which only the imported model tells how large they may be, and where no
     weights lie in data files: such models are large, and what the import computes of them would add to what ONNX
-    Runtime holds.
+    Runtime holds. Described weights are drawn meanwhile.
     """
     held = {tensor.name for tensor in model.graph.initializer}
     inputs = (value.type.tensor_type.elem_type for value in model.graph.input if value.name not in held)
     if not all(code in _MEASURED for code in inputs):
         return False
-    return all(is_inside(tensor) or not is_external(tensor) for _, tensor in graph_tensors(model.graph))
+    tensors = (tensor for _, tensor in graph_tensors(model.graph))
+    return all(not is_external(one) or is_inside(one) or is_described(one) for one in tensors)

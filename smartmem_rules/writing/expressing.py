@@ -25,6 +25,8 @@ from smartmem_rules.writing.views import NotExpressible, Writer, write_view
 STANDARD = ("", "ai.onnx")
 IR_VERSION = 10
 _INT = onnx.defs.OpSchema.AttrType.INT
+_NO_TYPE = "none"
+"""What the operators' definitions call the element type UNDEFINED, which leaves the choice to the operator."""
 _IN_A_LIST = frozenset({"TopK"})
 """Operators that take a known number as a list of one; others take it as a tensor without axes."""
 _BY_HAND = "NOTSET"
@@ -92,6 +94,10 @@ def described(name: str, type_: TensorType) -> onnx.ValueInfoProto:
 
 def onnx_type(dtype: str) -> int:
     return int(helper.np_dtype_to_tensor_dtype(storage_dtype(dtype)))
+
+
+def _type_or_none(dtype: str) -> int:
+    return onnx.TensorProto.UNDEFINED if dtype == _NO_TYPE else onnx_type(dtype)
 
 
 def name_of(operator: ast.Operator) -> tuple[str, str]:
@@ -189,7 +195,7 @@ def _node(node: Node, operator: ast.Operator, graph: Graph, opset: int, writer: 
         value = node.attributes.get(attribute.name)
         if value is not None and attribute.name in known:
             names_a_type = isinstance(value, str) and domain in STANDARD and known[attribute.name].type == _INT
-            attributes[attribute.name] = onnx_type(str(value)) if names_a_type else _plain(value, attribute.kind)
+            attributes[attribute.name] = _type_or_none(str(value)) if names_a_type else _plain(value, attribute.kind)
     return helper.make_node(
         name, inputs, list(node.outputs), domain="" if domain in STANDARD else domain, **_kept(attributes)
     )

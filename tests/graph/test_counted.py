@@ -164,3 +164,26 @@ def test_names_of_the_model_are_no_names_of_what_is_counted() -> None:
     for count, length in ((5, 3), (0, 5), (12, 1)):
         x, z = np.abs(fed(count)["x"]) * (fed(count)["x"] > 0), np.arange(length, dtype=np.float32)
         np.testing.assert_array_equal(plan.run({"x": x, "z": z})["y"], z * np.sum(np.nonzero(x)))
+
+
+CHOSEN = (
+    "bool[n] c, float[4] x",
+    "y = If(c) <then_branch = yes () => (float[8] a) { a = Concat <axis = 0> (x, x) }, "
+    "else_branch = no () => (float[4] b) { b = Neg(x) }>",
+)
+ENDED_BY_DATA = (
+    "bool[9] c, float[n] x",
+    "z, y = Loop (, , x) <body = step (int64 i, bool g, float[n] s) => (bool h, float[n] t, float[n] e) { "
+    "h = Gather(c, i) t = Neg(s) e = my.own.Sine(x) }>",
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "cause"), [(CHOSEN, r"Reshape .*depends on the extent"), (ENDED_BY_DATA, r"my\.own::Sine")]
+)
+def test_what_could_not_be_imported_has_no_extents(model: tuple[str, str], cause: str) -> None:
+    inputs, body = model
+    head = HEAD.replace('["": 17]', '["": 17, "my.own": 1]')
+    made = parser.parse_model(f"{head} g ({inputs}) => (y) {{ {body} }}")
+    with pytest.raises(GraphError, match=cause):
+        import_model(made, load_rules(), {"n": (1, 3)}, counts=True)

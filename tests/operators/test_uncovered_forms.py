@@ -243,3 +243,38 @@ def test_same_as_the_operators_of_onnxruntime(
     found = optimize(model).run({"x": x})
     for name, wanted in zip(names, session.run(None, {"x": x}), strict=True):
         np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("counts", "indexes", "wanted"),
+    [([2], [0, 3], [0, 0, 0, 1]), ([1, 2], [2, 0], [0, 0, 1]), ([0, 2], [0, 1, 2], [1, 1, 0])],
+    ids=str,
+)
+def test_grams_begin_where_their_counts_say(counts: list[int], indexes: list[int], wanted: list[int]) -> None:
+    """What stands in the pool before the first count is no gram, and takes no index."""
+    node = helper.make_node(
+        "TfIdfVectorizer", ["x"], ["y"], mode="TF", ngram_counts=counts, ngram_indexes=indexes, min_gram_length=1,
+        max_gram_length=len(counts), max_skip_count=0, pool_int64s=[1, 2, 0, -1],
+    )  # fmt: skip
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.INT32, (4,))
+    graph = helper.make_graph([node], "one", [x], [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    tokens = {"x": np.array([1, -3, -1, 2], np.int32)}
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    assert np.array_equal(found := optimize(model).run(tokens)["y"], session.run(None, tokens)[0])
+    if counts == [2]:
+        assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("zero_point", [["z"], []], ids=["int8", "uint8"])
+def test_an_element_type_that_is_undefined_is_left_out(zero_point: list[str]) -> None:
+    node = helper.make_node("QuantizeLinear", ["x", "s", *zero_point], ["y"], output_dtype=0)
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (3, 4))
+    known = [numpy_helper.from_array(np.float32(0.1), "s"), numpy_helper.from_array(np.int8(3), "z")]
+    graph = helper.make_graph([node], "one", [x], [onnx.ValueInfoProto(name="y")], known[: 1 + len(zero_point)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    feeds = {"x": numbers(3, 4)}
+    (wanted,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    found = optimize(model).run(feeds)["y"]
+    assert found.dtype == wanted.dtype
+    assert np.array_equal(found, wanted)

@@ -99,6 +99,14 @@ def test_a_kept_node_and_a_switched_off_rule_stay() -> None:
         sm.simplify(given, keep=["twoo"])
 
 
+def test_a_constant_node_that_is_kept_alone_defines_its_tensor() -> None:
+    nodes = [helper.make_node("Constant", [], ["c"], "kept", value_floats=[1.0, 2.0]), node("Add", "x c", "a")]
+    given = model([*nodes, node("Relu", "a", "b"), node("Relu", "b", "y")], {"x": [2]}, ["y"])
+    made = sm.simplify(given, keep=["kept"])
+    assert kinds(made) == ["Constant", "Add", "Relu"]
+    assert not made.graph.initializer
+
+
 def test_only_rules_that_keep_every_bit_where_that_is_asked_for() -> None:
     nodes = [node("Mul", "x a", "m"), node("Mul", "m b", "n"), node("Relu", "n", "r"), node("Relu", "r", "y")]
     given = model(nodes, {"x": [4]}, ["y"], {"a": drawn([4]), "b": drawn([4], 1)})

@@ -28,12 +28,17 @@ rational approximations in single precision."""
 
 @dataclass(frozen=True)
 class Expected:
-    """One output: its value, by how much an element may be off, and which elements are known at all."""
+    """One output: its value, by how much an element may be off, and which elements are known at all.
+
+    Attributes:
+        extents: of its shape; None where roundings decide it, as they do how many different numbers there are.
+    """
 
     value: Array
     bound: Array
     known: Array
     dtype: str
+    extents: tuple[int | None, ...]
 
 
 def expected_of(
@@ -48,9 +53,10 @@ def expected_of(
         precision: how an implementation holds it; None where it holds no reals.
         gated: whether a recurrent operator gives it.
     """
-    fitting = all(o.shape == base.shape for o in others) and value.shape == base.shape
-    if not fitting:  # sizes that hang on roundings
-        return Expected(base, np.zeros(base.shape), np.zeros(base.shape, bool), value.dtype.name)
+    shapes = {one.shape for one in (base, value, *others)}
+    extents = tuple(one if len(set(found)) == 1 else None for one, *found in zip(base.shape, *shapes, strict=True))
+    if None in extents:
+        return Expected(base, np.zeros(base.shape), np.zeros(base.shape, bool), value.dtype.name, extents)
     known = np.ones(base.shape, bool)
     spread = np.zeros(base.shape)
     number = base.dtype.kind not in "OSU"
@@ -60,7 +66,7 @@ def expected_of(
         known &= same | both
         spread = np.maximum(spread, np.where(both, np.abs(double(base) - double(other)), 0.0))
     if precision is None:
-        return Expected(base, spread * 2, known & _within(value, base, spread * 2), value.dtype.name)
+        return Expected(base, spread * 2, known & _within(value, base, spread * 2), value.dtype.name, extents)
     # squares vanish below the root of the least number, on the way to a result that does not
     known &= ~((double(value) == 0) & (np.abs(base) < np.sqrt(precision.least)) & (base != 0))
     own = _OWN_ULPS * precision.unit * np.abs(np.where(np.isfinite(base), base, 0)) + precision.least
@@ -69,7 +75,7 @@ def expected_of(
     factor = np.where(spread > np.abs(base) / 2, _ILL_CONDITIONED, _FACTOR)
     bound = factor * spread + own
     known &= (bound < precision.most) & _within(value, base, bound)
-    return Expected(base, bound, known, value.dtype.name)
+    return Expected(base, bound, known, value.dtype.name, extents)
 
 
 def _within(native: Array, base: Array, bound: Array) -> Array:

@@ -11,6 +11,8 @@ from onnx import helper
 from smartmem_rules.fuzzing.case import Array
 
 Operands = Sequence[Array | None]
+_DOUBLE = 2.0**53
+"""The least size at which doubles do not hold each integer."""
 
 
 def attribute(node: onnx.NodeProto, name: str, default: object = None) -> object:
@@ -300,3 +302,18 @@ def wide_window(node: onnx.NodeProto, operands: Operands) -> bool:
 def dilated(node: onnx.NodeProto, operands: Operands) -> bool:
     dilations = attribute(node, "dilations", [])
     return isinstance(dilations, list) and any(d > 1 for d in dilations) and not_finite(node, operands)
+
+
+def in_order_of_occurrence(node: onnx.NodeProto, operands: Operands) -> bool:
+    return attribute(node, "sorted", 1) == 0 and len(node.output) == 1
+
+
+def products_beyond_doubles(node: onnx.NodeProto, operands: Operands) -> bool:
+    """Whether a sum of products of integers may have more bits than a double holds."""
+    if any(o is not None and o.dtype.kind not in "iu" for o in operands):
+        return False
+    a, b, *rest = (0.0 if o is None else float(np.max(np.abs(o.astype(np.float64)), initial=0.0)) for o in operands)
+    addends = max((extent for o in operands[:1] if o is not None for extent in o.shape), default=1)
+    alpha, beta = (attribute(node, name, 1.0) for name in ("alpha", "beta"))
+    assert isinstance(alpha, float) and isinstance(beta, float)  # noqa: PT018
+    return abs(alpha) * a * b * addends + abs(beta) * sum(rest) >= _DOUBLE

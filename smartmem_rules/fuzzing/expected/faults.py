@@ -167,6 +167,14 @@ FAULTS = (
         conditions.difference_from_mean_overflows,
         "by ONNX's formula x - mean overflows, ONNX Runtime makes the mean part of the bias",
     ),
+    *(
+        Fault(
+            o,
+            conditions.sum_of_squares_overflows,
+            "by ONNX's function the squares overflow, and by ONNX Runtime for rows of some shapes only",
+        )
+        for o in ("RMSNormalization", "SimplifiedLayerNormalization")
+    ),
     Fault("LRN", conditions.variance_overflows, "squares overflow in single precision, and not in double precision"),
     Fault(
         "InstanceNormalization",
@@ -238,6 +246,12 @@ EVALUATOR_FAULTS = (
     *(
         Fault(o, conditions.wide_window, "ONNX's evaluator takes minutes for windows of so many elements")
         for o in ("AveragePool", "LpPool", "MaxPool")
+    ),
+    Fault("Unique", conditions.in_order_of_occurrence, "ONNX's evaluator sorts where the elements are the only result"),
+    Fault(
+        "Gemm",
+        conditions.products_beyond_doubles,
+        "ONNX's evaluator multiplies integers by alpha and beta in floating point",
     ),
     Fault("Conv", conditions.dilated, "ONNX's evaluator multiplies what lies in the gaps of a window by 0"),
 )

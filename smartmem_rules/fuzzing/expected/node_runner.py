@@ -237,7 +237,7 @@ class NodeRunner:
             wider = inferred.elem_type and value.dtype.kind in "iu"
             if wider and value.dtype != helper.tensor_dtype_to_np_dtype(inferred.elem_type):
                 raise ValueError(f"ONNX's evaluator gives {value.dtype}, which is another element type")
-            if inferred.HasField("shape") and not _fits(value.shape, wanted):
+            if inferred.HasField("shape") and not fits(value.shape, wanted):
                 raise ValueError(f"ONNX's evaluator gives shape {value.shape}, not {wanted}")
         return made
 
@@ -309,7 +309,8 @@ def constant_value(node: onnx.NodeProto) -> Array:
     raise NoReference("a Constant that is no tensor of numbers")
 
 
-def _fits(shape: tuple[int, ...], inferred: Sequence[int | None]) -> bool:
+def fits(shape: tuple[int, ...], inferred: Sequence[int | None]) -> bool:
+    """Whether a shape has the extents that are known of it."""
     return len(shape) == len(inferred) and all(m in (None, n) for n, m in zip(shape, inferred, strict=True))
 
 

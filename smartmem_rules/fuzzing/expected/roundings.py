@@ -38,8 +38,9 @@ LINEAR = frozenset(
     }
 )  # fmt: skip
 """Those of them that are linear in each operand: of the operands' sizes they make the size of all addends together."""
-WITHOUT_SIGN = LINEAR | {"Where"}
-"""Operators whose zeros may lose their sign: sums, and ONNX Runtime's choice, which adds what is chosen to 0."""
+WITHOUT_SIGN = LINEAR | {"Max", "Min", "Relu", "Where"}
+"""Operators whose zeros may lose their sign: sums, the greater or smaller of 0 and -0, and ONNX Runtime's choice, which
+adds what is chosen to 0."""
 CANCELLING = frozenset(
     {
         "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "DFT", "FastGelu", "Gelu", "GridSample", "Mish",

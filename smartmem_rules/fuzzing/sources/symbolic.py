@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import onnx
 from onnx import helper
 
 from smartmem_rules.fuzzing.case import Array, Case
+from smartmem_rules.fuzzing.expected.courses import bodies_of
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import Reference
 
@@ -58,10 +60,19 @@ def _fed(case: Case, axes: dict[str, list[int]], extent: int, dimension: str) ->
         for axis in axes.get(described.name, ()):
             shape[axis] = dimension
         described.CopyFrom(_described(described, shape))
-    for described in model.graph.output:
-        rank = len(described.type.tensor_type.shape.dim)
-        described.CopyFrom(_described(described, [None] * rank))
+    for described in [*model.graph.output, *_described_by_bodies(model.graph)]:
+        if described.type.HasField("tensor_type"):
+            rank = len(described.type.tensor_type.shape.dim)
+            described.CopyFrom(_described(described, [None] * rank))
     return replace(case, model=model, feeds=feeds)
+
+
+def _described_by_bodies(graph: onnx.GraphProto) -> Iterator[onnx.ValueInfoProto]:
+    """What the bodies in a graph say of their inputs and outputs; a loop of no steps takes a result's shape from it."""
+    for node in graph.node:
+        for body in bodies_of(node):
+            yield from (*body.input, *body.output)
+            yield from _described_by_bodies(body)
 
 
 def _described(old: onnx.ValueInfoProto, shape: list[str | int | None]) -> onnx.ValueInfoProto:

@@ -143,11 +143,12 @@ def assembled(region: Region, selected: Selected, opset: int) -> Assembled:
     given |= {tensor.name for tensor in model.graph.initializer}
     sparse = {tensor.values.name for tensor in model.graph.sparse_initializer}
     given |= sparse
-    given -= {name for node in nodes for name in node.output}
+    by_nodes = {name for node in nodes for name in node.output}
+    given -= by_nodes
     nodes = sorted_nodes(nodes, given, outputs)
     read = dict.fromkeys(name for node in nodes for name in node_inputs(node))
     read.update(dict.fromkeys(outputs))
-    stored = [name for name in read if name in region.constants]
+    stored = [name for name in read if name in region.constants and name not in by_nodes]
     held = region.constants.keys() | sparse
     computed = {name: constants[name] for name in read if name in constants and name not in held}
     domains = frozenset(node.domain for node in nodes if node.domain not in STANDARD)

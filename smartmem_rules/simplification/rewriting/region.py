@@ -135,7 +135,7 @@ def region_of(
         search.close()
         made = _region_model(search, left)
         try:
-            graph = import_model(made, base, limits=limits, folder=folder, weights=left)
+            graph = import_model(made, base, limits=limits, folder=folder, weights=left, ahead=False)
         except UncoveredNodesError as error:
             found = [int(match[1]) for name in error.nodes if (match := _NAME.fullmatch(name))]
             reason = "no definition covers it"
@@ -257,7 +257,9 @@ def _expanded(graph: Graph, model: onnx.ModelProto, barriers: Collection[int]) -
 def _large(graph: Graph, model: onnx.ModelProto, small: Collection[str], most: int) -> list[int]:
     """The places of nodes that were computed, and whose results turned out to be large."""
     makers = {name: place for place, node in enumerate(model.graph.node) for name in node.output if name}
-    sizes = {name: array.nbytes for name, array in graph.constants.items() if name in makers and name not in small}
+    # weights are not asked for, or those that the model describes would be drawn
+    computed = [name for name in graph.constants if name in makers and name not in small]
+    sizes = {name: graph.constants[name].nbytes for name in computed}
     return sorted({makers[name] for name, size in sizes.items() if size > most})
 
 

@@ -128,3 +128,38 @@ def test_windows_of_padding_alone_have_no_mean() -> None:
     node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2], pads=[1, 2])
     with pytest.raises(NoReference, match="padding alone"):
         Reference(model_of([node], (1, 1, 1), TensorProto.DOUBLE), {"x": np.ones((1, 1, 1))})
+
+
+def test_unique_elements_in_order_of_occurrence() -> None:
+    """ONNX's evaluator sorts them if nothing but the elements is asked for; ONNX Runtime has no kernel of int32."""
+    model = model_of([helper.make_node("Unique", ["x"], ["y"], sorted=0)], (4,), TensorProto.INT32)
+    with pytest.raises(NoReference, match="sorts where"):
+        Reference(model, {"x": np.array([-5, 6, 8, -1], np.int32)})
+
+
+def test_integer_products_beyond_doubles() -> None:
+    model = model_of([helper.make_node("Gemm", ["x", "x"], ["y"], alpha=3.0)], (2, 2), TensorProto.INT64)
+    assert np.array_equal(Reference(model, {"x": np.full((2, 2), 5)}).native_outputs()["y"], np.full((2, 2), 150))
+    with pytest.raises(NoReference, match="in floating point"):
+        Reference(model, {"x": np.full((2, 2), 2**40)})
+
+
+@pytest.mark.parametrize("operator", ["Min", "Max"])
+def test_the_smaller_of_zeros_has_either_sign(operator: str) -> None:
+    nodes = [helper.make_node("Neg", ["x"], ["n"]), helper.make_node(operator, ["x", "n"], ["m"])]
+    model = model_of([*nodes, helper.make_node("Div", ["one", "m"], ["y"])], (2,), TensorProto.FLOAT)
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(1, np.float32), "one"))
+    x, sign = np.array([0, 2], np.float32), -1 if operator == "Min" else 1
+    for infinity in (np.inf, -np.inf):
+        assert not is_wrong(model, x, np.array([infinity, sign / 2], np.float32))
+    assert is_wrong(model, x, np.array([np.inf, -sign / 2], np.float32))
+
+
+def test_squares_that_overflow_have_no_reference() -> None:
+    """ONNX Runtime gives 0 for a row of one such number alone, and 1 for the same row among others."""
+    model = model_of([helper.make_node("RMSNormalization", ["x", "one"], ["y"])], (2, 1))
+    model.opset_import[0].version = 23
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(1, np.float32), "one"))
+    assert Reference(model, {"x": np.array([[-1], [1e18]], np.float32)})
+    with pytest.raises(NoReference, match="squares overflow"):
+        Reference(model, {"x": np.array([[-1], [3e38]], np.float32)})
