@@ -70,7 +70,8 @@ def check_rewrite(
     tensors = frozenset(part.name for part in _walk(rule.left) if isinstance(part, s.PatternVariable))
     for guard in rule.guards:
         if predicate_meant(guard, names.predicates) is None:  # what the arguments of another function mean is unknown
-            yield from impurities(guard, tensors, names)
+            unknown = {one.span[:3] for one in found if one.code == Code.UNDEFINED_FUNCTION}
+            yield from impurities(guard, tensors, names, unknown=unknown)
         yield from check_uses_of_terms(guard, rule.left)
     for part in _walk(rule.right):
         if isinstance(part, s.PatternAttribute):
