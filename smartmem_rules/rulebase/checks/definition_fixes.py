@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from smartmem_rules.analysis.probes import allowed_dtypes
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement
 from smartmem_rules.language.printing.printer import print_expression
+from smartmem_rules.language.vocabulary import IMPLICIT_DTYPE_VARIABLE
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.expr import ALL_DTYPES
 
@@ -67,10 +69,12 @@ def _one_dtype(failure: str, operator: s.Operator, place: s.Span) -> Fix:
     if node is None:
         return advice(general)
     leaves = [(one, _dtype_of(one, operator)) for one in _terms(node)]
-    variables = {variable.name for variable in operator.dtypes}
-    goal = next((dtype for _, dtype in leaves if dtype in variables or dtype in DTYPE_CLASSES), None)
-    if goal is None:
-        goal = next((dtype for _, dtype in leaves if dtype is not None and dtype.startswith(("float", "bf"))), None)
+    variables = {variable.name for variable in operator.dtypes} | {IMPLICIT_DTYPE_VARIABLE}
+    known = [dtype for _, dtype in leaves if dtype is not None]
+    goal = next((one for one in known if one in variables or (one in DTYPE_CLASSES and one not in ALL_DTYPES)), None)
+    floats = [one for one in known if one.startswith(("float", "bfloat")) and one in ALL_DTYPES]
+    if goal is None or (floats and not allowed_dtypes(operator, goal) <= frozenset(DTYPE_CLASSES["float"])):
+        goal = floats[0] if floats else None  # a fraction that becomes an integer loses digits
     wrong = [one for one, dtype in leaves if dtype is not None and dtype != goal]
     if goal is None or not wrong:
         return advice(general)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -25,22 +25,15 @@ _INSTEAD_OF_TENSOR = {
 
 
 def impurities(
-    expression: s.Expression,
-    tensors: frozenset[str],
-    names: Names,
-    what: str = GUARD,
-    unknown: Collection[tuple[object, ...]] = (),
+    expression: s.Expression, tensors: frozenset[str], names: Names, what: str = GUARD
 ) -> Iterator[Diagnostic]:
     """Whatever an expression asks of elements, or of the state of the search.
 
     Args:
         tensors: the names that stand for tensors.
         what: what the expression is for, in words.
-        unknown: where calls of functions begin that there are not: what their arguments mean is not known.
     """
     match expression:
-        case s.Call() if expression.span[:3] in unknown:
-            return
         case s.Reduction():
             yield from _loop(expression, tensors, what)
             return
@@ -57,7 +50,7 @@ def impurities(
             function="shape" | "extent" | "dtype" | "count" | "present" | "constant" | "value" | "uses" | "rank"
         ):
             for argument in expression.arguments[1:]:
-                yield from impurities(argument, tensors, names, what, unknown)
+                yield from impurities(argument, tensors, names, what)
             return
         case s.Subscript(base=s.Name(id=name)) if name in tensors:
             fix = f"`value({name})` is the value of a constant with one distinct value; a loop looks at all elements"
@@ -66,7 +59,7 @@ def impurities(
         case s.Call(function=function) if function in names.predicates or function in names.analyses:
             for argument in expression.arguments:
                 if not isinstance(argument, s.Name | s.Term):
-                    yield from impurities(argument, tensors, names, what, unknown)
+                    yield from impurities(argument, tensors, names, what)
             return
         case s.Name(id=name) if name in tensors and name not in names.constants:
             fix = _INSTEAD_OF_TENSOR.get(what, _TYPE_OF_TENSOR).format(name)
@@ -75,7 +68,7 @@ def impurities(
             fix = "ask for its `shape`, `rank`, `dtype`, `extent` or `value`"
             yield _impure(f"{what} sees the type of a term, not its elements", expression.span, fix)
     for child in children(expression):
-        yield from impurities(child, tensors, names, what, unknown)
+        yield from impurities(child, tensors, names, what)
 
 
 def _loop(loop: s.Reduction, tensors: frozenset[str], what: str) -> Iterator[Diagnostic]:
