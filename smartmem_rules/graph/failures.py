@@ -68,6 +68,20 @@ class Failures:
         return UnknownValuesError("\n".join(lines), failed, frozenset(self.unknown))
 
 
+def check_new(outputs: Sequence[str], known: Sequence[Collection[str]]) -> None:
+    """What a node of an import gives, nothing else has given: the names of bodies and of what the import makes meet.
+
+    Raises:
+        RuntimeError: a tensor is there already, and whoever reads it might read the wrong one.
+    """
+    twice = next((o for o in outputs if o and any(o in names for names in known)), None)
+    if twice is not None:
+        raise RuntimeError(
+            f"the import gave the tensor {twice!r} twice. This is a bug of smartmem_rules; please report it with the "
+            "model"
+        )
+
+
 def check_given(outputs: Sequence[str], read: Collection[str], known: Sequence[Collection[str]]) -> None:
     """Whoever imports a node says what each output is that something reads.
 

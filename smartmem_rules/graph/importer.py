@@ -27,7 +27,7 @@ from smartmem_rules.graph.expansion.old_forms import (
 from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
 from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
 from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ensemble
-from smartmem_rules.graph.failures import Failures, UncoveredNodesError, check_given
+from smartmem_rules.graph.failures import Failures, UncoveredNodesError, check_given, check_new
 from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.known.constants import constant_node_value, dense
 from smartmem_rules.graph.known.expected import check_elements
@@ -42,13 +42,14 @@ from smartmem_rules.graph.loading import (
     inline_functions,
     input_types,
     load_model,
+    names_of,
     node_inputs,
     open_dimensions,
     opsets,
     sorted_nodes,
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
-from smartmem_rules.graph.model import Graph, Node
+from smartmem_rules.graph.model import Counted, Graph, Node
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.graph.unique_names import UniqueNames
 from smartmem_rules.graph.weights import Values, check_data_files
@@ -156,13 +157,13 @@ class _Import:
         self.folding = Folding()
         self.failures = Failures()
         self.missing: set[str] = set()
-        self.lists = Lists(values, self.missing)
-        self.drawing = Drawing(self.types, values)
         self.nodes: list[Node] = []
         self.kept: dict[str, str] = {}
         self.layout_nodes: set[str] = set()
         self.node_names = UniqueNames()
         self.used = UniqueNames()
+        self.lists = Lists(values, self.missing, self.used.add)
+        self.drawing = Drawing(self.types, values, self.used.add)
         self.places: dict[int, int] = {}
         self.dimensions: tuple[Dimension, ...] = ()
         self.sizes: dict[str, dict[int, str]] = {}
@@ -179,7 +180,7 @@ class _Import:
         everyone = list(graph.node)  # kept as long as `places`, or others would get the same ids
         self.places = {id(node): place for place, node in enumerate(everyone)}
         nodes = sorted_nodes(everyone, self.types, outputs)
-        self.used.taken.update(name for node in everyone for name in (*node.input, *node.output))
+        self.used.taken.update(names_of(graph))
         self._process(nodes, {name for node in nodes for name in node_inputs(node)}.union(outputs))
         self.lists.refuse_outputs(outputs)
         if self.failures.nodes:
@@ -187,24 +188,24 @@ class _Import:
         # what an output's extent depends on is an output too
         sizes = {name: self.sizes[name] for name in outputs if name in self.sizes}
         outputs += dict.fromkeys(count for axes in sizes.values() for count in axes.values())
-        bodies = Bodies(self.values, self.missing, self._process)
-        endings = self.courses.endings(bodies, outputs, self.used.add("endings"))
+        bodies = Bodies(self.values, self.missing, self._process, self.used.add)
+        endings = self.courses.endings(bodies, outputs, self._needed)
         outputs += [] if endings is None else [endings.number]
-        everything = [*extents_nodes(self.nodes, outputs, self.values, self.node_names.add), *self.nodes]
-        kept, counted = live_and_counted(everything, outputs, {} if self.opened is None else self.opened.counted)
+        kept, counted = self._needed(outputs)
         counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
-        given = list(inputs)
-        if any(RUN_NUMBER in node.operands for node in kept):
-            given.append(RUN_NUMBER)
-        made = self._graph(kept, given, outputs, counts)
+        given = [*inputs, *([RUN_NUMBER] if any(RUN_NUMBER in node.operands for node in kept) else [])]
         return replace(
-            made,
+            self._graph(kept, given, outputs, counts),
             sizes=sizes,
             endings=endings,
             dimensions=self.dimensions,
             counted=counted,
             instances=self.matcher.instances,
         )
+
+    def _needed(self, outputs: Sequence[str]) -> tuple[list[Node], tuple[Counted, ...]]:
+        everything = [*extents_nodes(self.nodes, outputs, self.values, self.node_names.add), *self.nodes]
+        return live_and_counted(everything, outputs, {} if self.opened is None else self.opened.counted)
 
     def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str], counts: Counter[str]) -> Graph:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
@@ -246,6 +247,7 @@ class _Import:
             name = self.node_names.add(node.name or f"{node.op_type}_{self.places.get(id(node), '')}")
             operands = [operand or None for operand in node.input]
             outputs = list(node.output)
+            check_new(outputs, (self.types, self.missing, self.lists.members, self.lists.absent))
             if any(operand in self.missing for operand in operands):
                 self.missing.update(outputs)
                 undefined = None if self._is_taken_apart(node) else self.matcher.undefined(node)
@@ -288,7 +290,7 @@ class _Import:
         if before:
             self._process(before, {output for one in before for output in one.output})
         operands = [operand or None for operand in node.input]
-        bodies = Bodies(self.values, self.missing, self._process)
+        bodies = Bodies(self.values, self.missing, self._process, self.used.add)
         flow = ControlFlow(bodies, self._sized, self.courses, self.guard.limits.steps, self.opened is not None)
         if self.lists.takes(node) and not (has_body(node) and node.op_type != "SequenceMap"):
             self.lists.unfold(node, self._process, flow.bodies.body)
@@ -308,12 +310,12 @@ class _Import:
         """The nodes that stand for one whose operator, or form of it, the rule base leaves to the importer."""
         source = node.input[0] if node.input else ""
         if source in self.sizes:
-            parts = counted_shape(node, self.types[source].shape, self.sizes[source])
+            parts = counted_shape(node, self.types[source].shape, self.sizes[source], self.used.add)
             if parts:
                 return parts
         if is_ensemble(node) and source and self.matcher.undefined(node) is not None:
-            return ensemble_nodes(node, self.types[source].shape[0])
-        *before, node = current_form(node, self.opset, Known(self.types, self.values))
+            return ensemble_nodes(node, self.types[source].shape[0], self.used.add)
+        *before, node = current_form(node, self.opset, Known(self.types, self.values, self.used.add))
         return [*before, *(self.drawing.with_bits(node) if self.matcher.undefined(node) is None else [node])]
 
     def _sized(self, tensor: str, axis: int, count: str) -> None:

@@ -97,6 +97,18 @@ def node_inputs(node: onnx.NodeProto) -> Iterator[str]:
             yield from captured(attribute.g)
 
 
+def names_of(graph: onnx.GraphProto) -> Iterator[str]:
+    """The names of all tensors of a graph and of the graphs inside it."""
+    yield from (value.name for value in (*graph.input, *graph.output))
+    yield from (tensor.name for tensor in graph.initializer)
+    yield from (tensor.values.name for tensor in graph.sparse_initializer)
+    for node in graph.node:
+        yield from (*node.input, *node.output)
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from names_of(attribute.g)
+
+
 def captured(graph: onnx.GraphProto) -> Iterator[str]:
     """The tensors that a subgraph takes from outside."""
     own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.boundary_split import interior
@@ -42,6 +43,7 @@ from smartmem_rules.tensor.expr import (
     condition_indices,
     free_variables,
     substitute_variables,
+    walk,
 )
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several, surely_at_most, surely_below
@@ -160,9 +162,30 @@ class Expressions(Loops):
         return has_vectors(dtype) if self.vectors_of_integers else is_float(dtype)
 
     def _lane_by_lane(self, expr: Expr, lane: Var) -> Value:
+        if self._is_long(expr):
+            return self._lanes_in_a_loop(expr, lane)
         elements = [self.value(substitute_variables(expr, {lane: Index(place)})).text for place in range(lane.extent)]
         vector = compute_type(expr.dtype, lane.extent)
         return self._bind(f"({vector})({', '.join(elements)})", expr.dtype, lane.extent)
+
+    def _is_long(self, expr: Expr) -> bool:
+        """Whether compilers take long over one copy of the expression for each lane."""
+        if sum(1 for _ in islice(walk(expr), self.text.unroll_lanes + 1)) <= self.text.unroll_lanes:
+            return False
+        # a team's members may meet in a sum, and what the kernel keeps may lie in a vector, whose lanes have names
+        kept = (isinstance(one, Read) and one.tensor in self.internal for one in walk(expr))
+        return not any(kept) and not any(isinstance(one, Reduce) for one in walk(expr))
+
+    def _lanes_in_a_loop(self, expr: Expr, lane: Var) -> Value:
+        """One copy of the expression, in a loop that fills an array of the lanes' elements."""
+        elements, turn = self.temporary(), Var(self.temporary(), lane.extent)
+        self.writer.line(f"{compute_type(expr.dtype)} {elements}[{lane.extent}];")
+        self.bind_name(turn, turn.name)
+        with self.loop(turn):
+            value = self.value(substitute_variables(expr, {lane: variable(turn)}))
+            self.writer.line(f"{elements}[{turn.name}] = {value.text};")
+        texts = [f"{elements}[{place}]" for place in range(lane.extent)]
+        return self._bind(f"({compute_type(expr.dtype, lane.extent)})({', '.join(texts)})", expr.dtype, lane.extent)
 
     def _read(self, expr: Read, lane: Var | None) -> Value:
         internal = self.internal.get(expr.tensor)

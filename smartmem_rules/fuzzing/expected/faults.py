@@ -167,6 +167,14 @@ FAULTS = (
         conditions.difference_from_mean_overflows,
         "by ONNX's formula x - mean overflows, ONNX Runtime makes the mean part of the bias",
     ),
+    *(
+        Fault(
+            o,
+            conditions.sum_of_squares_overflows,
+            "by ONNX's function the squares overflow, and by ONNX Runtime for rows of some shapes only",
+        )
+        for o in ("RMSNormalization", "SimplifiedLayerNormalization")
+    ),
     Fault("LRN", conditions.variance_overflows, "squares overflow in single precision, and not in double precision"),
     Fault(
         "InstanceNormalization",

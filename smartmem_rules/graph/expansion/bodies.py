@@ -36,11 +36,13 @@ class Bodies:
         values: the known tensors; constants of the bodies are added.
         missing: tensors that could not be imported.
         process: imports nodes.
+        new: a name that no tensor of the model or of the import has, as near as can be to a given one.
     """
 
     values: Values
     missing: Collection[str]
     process: Process
+    new: Callable[[str], str]
 
     def body(self, graph: onnx.GraphProto, prefix: str, given: Mapping[str, str]) -> list[str]:
         """Import a body under new names; the names of its outputs.
@@ -50,13 +52,13 @@ class Bodies:
         """
         names = dict(given)
         for tensor in graph.initializer:
-            names[tensor.name] = prefix + tensor.name
+            names[tensor.name] = self.new(prefix + tensor.name)
             self.values.add(names[tensor.name], tensor)
         open_inputs = [value.name for value in graph.input if value.name not in names]
         if open_inputs:
             raise Unsupported(f"nothing gives {', '.join(map(repr, open_inputs))}, inputs of its body {graph.name!r}")
-        inner = {output for node in graph.node for output in node.output if output}
-        names.update({output: prefix + output for output in inner})
+        inner = dict.fromkeys(output for node in graph.node for output in node.output if output)
+        names.update({output: self.new(prefix + output) for output in inner})
         outputs = [names.get(value.name, value.name) for value in graph.output]
         nodes = []
         for number, node in enumerate(graph.node):
@@ -92,12 +94,24 @@ class Bodies:
                     f"its steps give {output!r} pieces of different shapes, {shape_text(shapes[0])} and "
                     f"{shape_text(shapes[1])}, which cannot be stacked"
                 )
-            self.values[f"{output}/axis"] = np.asarray([axis], np.int64)
-            widened = []
-            for number, part in enumerate(parts):
-                widened.append(f"{name}/{output}/{number}")
-                self.one("Unsqueeze", [part, f"{output}/axis"], widened[-1])
+            at = self.constant([axis], f"{output}/axis")
+            widened = [
+                self.computed("Unsqueeze", [part, at], f"{name}/{output}/{number}") for number, part in enumerate(parts)
+            ]
             self.one("Concat", widened, output, axis=axis)
+
+    def constant(self, value: object, name: str) -> str:
+        """A known tensor of integers or truth values, under a new name like the given one."""
+        made = self.new(name)
+        array = np.asarray(value)
+        self.values[made] = array if array.dtype == bool else array.astype(np.int64)
+        return made
+
+    def computed(self, operator: str, inputs: list[str], name: str, axis: int | None = None) -> str:
+        """What one operator gives, under a new name like the given one."""
+        made = self.new(name)
+        self.one(operator, inputs, made, axis)
+        return made
 
     def one(self, operator: str, inputs: list[str], output: str, axis: int | None = None) -> None:
         """Import one operator with one output."""
@@ -136,13 +150,11 @@ class Bodies:
             raise Unsupported("it chooses among sequences or optional values while the model runs")
         return self.values.types[tensor].shape
 
-    def scalar(self, condition: str, output: str) -> str:
+    def scalar(self, condition: str, name: str) -> str:
         """A condition without axes: one of shape [1] gives what is chosen no further axis."""
         if condition in self.missing or self.shape(condition) == ():
             return condition
-        self.values[f"{output}/shape"] = np.zeros(0, np.int64)
-        self.one("Reshape", [condition, f"{output}/shape"], output)
-        return output
+        return self.computed("Reshape", [condition, self.constant([], f"{name}/shape")], name)
 
 
 def renamed_node(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:

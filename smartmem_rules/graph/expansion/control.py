@@ -39,6 +39,7 @@ class _Course:
         limit: the same as a scalar tensor, where it is computed.
         live: what says while the model runs whether there is a next step.
         steps: for every step so far the tensor that says whether it is taken, or nothing where it always is.
+        unended: whether it may take more steps than are unrolled.
     """
 
     decided: str
@@ -47,11 +48,12 @@ class _Course:
     limit: str = ""
     live: str = ""
     steps: list[str] = field(default_factory=list)
+    unended: bool = False
 
     @property
     def counted(self) -> bool:
         """Whether the number of steps depends on data."""
-        return any(self.steps)
+        return self.unended or any(self.steps)
 
 
 @dataclass(frozen=True)
@@ -132,26 +134,22 @@ class ControlFlow:
         pairs = zip(self.bodies.shape(then), self.bodies.shape(otherwise), strict=True)
         for axis, pair in enumerate(pairs):
             if pair[0] != pair[1]:
-                names = [f"{output}/{axis}/then", f"{output}/{axis}/else"]
+                names = [self.bodies.new(f"{output}/{axis}/{branch}") for branch in ("then", "else")]
                 for name, extent in zip(names, pair, strict=True):
                     self.bodies.values.put_extent(name, extent)
-                self.bodies.one("Where", [condition, *names], f"{output}/{axis}")
-                self.sized(output, axis, f"{output}/{axis}")
+                self.sized(output, axis, self.bodies.computed("Where", [condition, *names], f"{output}/{axis}"))
 
     def _loop(self, node: onnx.NodeProto, name: str, body: onnx.GraphProto) -> None:
         course = self._entered(name, *[*node.input, "", ""][:2])
         entered = course.live
         start = states = list(node.input[2:])
         collected: list[list[str]] = [[] for _ in node.output[len(states) :]]
-        while course.going and not self._is_left(course, name, node.output):
+        while course.going and not self._is_left(course):
             step = len(course.steps)
             prefix = f"{name}/{step}/"
-            self.bodies.values[f"{prefix}step"] = np.asarray(step, np.int64)
-            self.bodies.values[f"{prefix}going"] = np.asarray(True)
-            at, given = f"{prefix}step", states
+            at, given = self.bodies.constant(step, f"{prefix}step"), states
             if course.live:  # a step that is not taken computes what the first one does, so that it reads what exists
-                self.bodies.values[f"{prefix}first"] = np.asarray(0, np.int64)
-                at = self._chosen(course.live, at, f"{prefix}first", f"{prefix}at")
+                at = self._chosen(course.live, at, self.bodies.constant(0, f"{prefix}first"), f"{prefix}at")
                 given = [
                     self._chosen(course.live, *pair, f"{prefix}in/{k}")
                     for k, pair in enumerate(zip(states, start, strict=True))
@@ -173,6 +171,10 @@ class ControlFlow:
             states = after
             course.steps.append(course.live)
             self._go_on(course, going_on, prefix)
+        if course.unended:
+            states = [self._of_run(course, state, f"{name}/last/{k}") for k, state in enumerate(states)]
+            for k, parts in enumerate(collected):
+                parts[-1] = self._of_run(course, parts[-1], f"{name}/part/{k}")
         self.bodies.name_outputs(states, node.output[: len(states)])
         outputs = node.output[len(states) :]
         if not course.steps and any(outputs):
@@ -184,10 +186,20 @@ class ControlFlow:
             outputs,
             [0] * len(collected),
         )
+        told = list(filter(None, node.output))
         if course.counted and any(outputs):
-            count = self._count(course, f"{name}/steps")
+            count = self._of_run(course, self._count(course, f"{name}/steps"), f"{name}/steps")
+            told.append(count)  # who asks for a shape reads it, and not what has the shape
             for output in filter(None, outputs):
                 self.sized(output, 0, count)
+        if course.unended:
+            self.courses.not_ended(self.bodies, name, len(course.steps), course.live, told)
+
+    def _of_run(self, course: _Course, tensor: str, name: str) -> str:
+        """A result of a loop that may not have ended: what one more step would change is not known at import."""
+        if tensor not in self.bodies.values or not course.unended:
+            return tensor
+        return self.bodies.computed("Where", [course.live, tensor, tensor], name)
 
     def _entered(self, name: str, limit: str, condition: str) -> _Course:
         """The course of a loop before its first step."""
@@ -207,21 +219,21 @@ class ControlFlow:
         self._go_on(course, condition, f"{name}/entered/")
         return course
 
-    def _is_left(self, course: _Course, name: str, outputs: Sequence[str]) -> bool:
+    def _is_left(self, course: _Course) -> bool:
         """Whether no more steps are unrolled: there are none, or as many as may be."""
         step = len(course.steps)
         if step == course.most:
             return True
         if course.live and step >= self.most_steps:
-            self.courses.not_ended(self.bodies, name, step, course.live, outputs)
+            course.unended = True
             return True
         if step >= MOST_STEPS and not course.live:
             raise Unsupported(f"a loop of more than {MOST_STEPS} steps")
         return False
 
     def _step(self, body: onnx.GraphProto, prefix: str, at: str, states: Sequence[str]) -> list[str]:
-        names = body_inputs(body)
-        return self.bodies.body(body, prefix, dict(zip(names, [at, f"{prefix}going", *states], strict=True)))
+        going = self.bodies.constant(True, f"{prefix}going")
+        return self.bodies.body(body, prefix, dict(zip(body_inputs(body), [at, going, *states], strict=True)))
 
     def _go_on(self, course: _Course, condition: str, prefix: str) -> None:
         """Enter what a tensor says about the next step, and what the trip count does; an empty name says nothing."""
@@ -231,15 +243,13 @@ class ControlFlow:
         elif condition:
             told.append(self.bodies.scalar(condition, f"{prefix}condition"))
         if course.limit:
-            self.bodies.values[f"{prefix}number"] = np.asarray(len(course.steps), np.int64)
-            self.bodies.one("Less", [f"{prefix}number", course.limit], f"{prefix}counted")
-            told.append(f"{prefix}counted")
+            number = self.bodies.constant(len(course.steps), f"{prefix}number")
+            told.append(self.bodies.computed("Less", [number, course.limit], f"{prefix}counted"))
         course.live = told[0] if told else ""
-        for number, more in enumerate(told[1:]):
-            self.bodies.one("And", [course.live, more], f"{prefix}live{number or ''}")
-            course.live = f"{prefix}live{number or ''}"
+        for more in told[1:]:
+            course.live = self.bodies.computed("And", [course.live, more], f"{prefix}live")
 
-    def _chosen(self, condition: str, then: str, otherwise: str, output: str) -> str:
+    def _chosen(self, condition: str, then: str, otherwise: str, name: str) -> str:
         """One of two tensors, while the model runs."""
         shapes = [self.bodies.shape(then), self.bodies.shape(otherwise)]
         if shapes[0] != shapes[1]:
@@ -248,26 +258,21 @@ class ControlFlow:
                 f"step to step ({shape_text(shapes[1])}, then {shape_text(shapes[0])}): give it a trip count that is a "
                 "constant or an input, or a state that has room for all steps from the beginning"
             )
-        self.bodies.one("Where", [condition, then, otherwise], output)
-        return output
+        return self.bodies.computed("Where", [condition, then, otherwise], name)
 
-    def _count(self, course: _Course, output: str) -> str:
+    def _count(self, course: _Course, name: str) -> str:
         """How many steps are taken, a scalar tensor."""
-        self.bodies.values[f"{output}/known"] = np.asarray(sum(not live for live in course.steps), np.int64)
-        total = f"{output}/known"
+        total = self.bodies.constant(sum(not live for live in course.steps), f"{name}/known")
         for number, live in enumerate(filter(None, course.steps)):
-            taken, more = f"{output}/{number}/taken", f"{output}/{number}"
+            taken = self.bodies.new(f"{name}/{number}/taken")
             cast = helper.make_node("Cast", [live], [taken], f"{taken}/Cast", to=onnx.TensorProto.INT64)
             self.bodies.process([cast], {taken})
-            self.bodies.one("Add", [total, taken], more)
-            total = more
+            total = self.bodies.computed("Add", [total, taken], f"{name}/{number}")
         return total
 
     def _nothing(self, body: onnx.GraphProto, prefix: str, states: Sequence[str], outputs: Sequence[str]) -> None:
         """What a loop of no steps gives: as many elements as none, of the shape that a step would give."""
-        self.bodies.values[f"{prefix}step"] = np.asarray(0, np.int64)
-        self.bodies.values[f"{prefix}going"] = np.asarray(True)
-        _, *results = self._step(body, prefix, f"{prefix}step", states)
+        _, *results = self._step(body, prefix, self.bodies.constant(0, f"{prefix}step"), states)
         declared = body.output[1 + len(states) :]
         for output, result, value in zip(outputs, results[len(states) :], declared, strict=True):
             if output:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-
-import numpy as np
 
 from smartmem_rules.graph.endings import Endings, UnrolledLoop
 from smartmem_rules.graph.expansion.bodies import Bodies
@@ -16,10 +14,13 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.ranges import smallest
 
+Needed = Callable[[Sequence[str]], tuple[Sequence[Node], object]]
+"""The nodes that tensors depend on, those included that count their extents."""
+
 
 @dataclass(frozen=True)
 class _Unended:
-    """A loop, the scalar tensor that says whether it would take one more step, and what it gives."""
+    """A loop, the scalar tensor that says whether it would take one more step, and what it gives, its steps too."""
 
     loop: UnrolledLoop
     flag: str
@@ -58,31 +59,27 @@ class Courses:
         for number, (condition, holds) in enumerate(self.under):
             condition = bodies.scalar(condition, f"{name}/entered/{number}")
             if not holds:
-                bodies.one("Not", [condition], f"{name}/entered/{number}/not")
-                condition = f"{name}/entered/{number}/not"
-            bodies.one("And", [flag, condition], f"{name}/unended/{number}")
-            flag = f"{name}/unended/{number}"
+                condition = bodies.computed("Not", [condition], f"{name}/entered/{number}/not")
+            flag = bodies.computed("And", [flag, condition], f"{name}/unended/{number}")
         self.unended.append(_Unended(UnrolledLoop(name, steps), flag, tuple(filter(None, outputs))))
 
-    def endings(self, bodies: Bodies, outputs: Sequence[str], number: str) -> Endings | None:
-        """Import what tells, as the tensor `number`, which of the loops has not ended on which the outputs depend."""
+    def endings(self, bodies: Bodies, outputs: Sequence[str], needed: Needed) -> Endings | None:
+        """Import what tells which of the loops has not ended on which the outputs depend."""
         loops: list[_Unended] = []
         while self.unended:  # what says whether a loop is entered may depend on another one
-            needed = [*outputs, *(one.flag for one in loops)]
-            made = {output for node in live_nodes(self.nodes, needed) for output in node.outputs}
+            nodes, _ = needed([*outputs, *(one.flag for one in loops)])
+            made = {output for node in nodes for output in node.outputs}
             more = [one for one in self.unended if one not in loops and not made.isdisjoint(one.outputs)]
             if not more:
                 break
             loops += more
         if not loops:
             return None
-        rest = f"{number}/0"
-        bodies.values[rest] = np.asarray(0, np.int64)
+        number = bodies.constant(0, "endings/0")
         for place, one in reversed(list(enumerate(loops, 1))):  # the first of several is told
-            bodies.values[f"{number}/{place}"] = np.asarray(place, np.int64)
-            chosen = number if place == 1 else f"{number}/{place}/chosen"
-            bodies.one("Where", [one.flag, f"{number}/{place}", rest], chosen)
-            rest = chosen
+            chosen = "endings" if place == 1 else f"endings/{place}/chosen"
+            told = bodies.constant(place, f"endings/{place}")
+            number = bodies.computed("Where", [one.flag, told, number], chosen)
         return Endings(number, tuple(one.loop for one in loops))
 
     def is_of_data(self, tensor: str) -> bool:

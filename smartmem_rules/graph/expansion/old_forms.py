@@ -74,10 +74,11 @@ def is_renamed(node: onnx.NodeProto, opset: int) -> bool:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a node's operands: their types, and the values of some."""
+    """What is known of a node's operands, their types and the values of some, and `new` tells names that none has."""
 
     types: Mapping[str, TensorType]
     values: Values
+    new: Callable[[str], str]
 
 
 def current_form(node: onnx.NodeProto, opset: int, known: Known) -> list[onnx.NodeProto]:
@@ -146,7 +147,7 @@ class _Form:
             return
         rank = self.rank(place)
         axes = list(range(rank, rank + trailing))
-        widened = f"{self.node.output[0]}/{self.inputs[place]}"
+        widened = self.known.new(f"{self.node.output[0]}/{self.inputs[place]}")
         self.before.append(
             helper.make_node("Unsqueeze", [self.inputs[place]], [widened], f"{widened}/Unsqueeze", axes=axes)
         )

@@ -7,7 +7,7 @@ which is an input of the graph.  So a run can be repeated, and no state is kept 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import onnx
@@ -38,11 +38,13 @@ class Drawing:
     Attributes:
         types: of the tensors known so far.
         values: the known tensors.
+        new: a name that no tensor of the model or of the import has, as near as can be to a given one.
         nodes: how many nodes draw numbers so far.
     """
 
     types: Mapping[str, TensorType]
     values: Values
+    new: Callable[[str], str]
     nodes: int = 0
 
     def with_bits(self, node: onnx.NodeProto) -> list[onnx.NodeProto]:
@@ -56,7 +58,7 @@ class Drawing:
         attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
         shape = self._shape(node, attributes)
         self.nodes += 1
-        bits = f"{node.output[0]}/bits"
+        bits = self.new(f"{node.output[0]}/bits")
         key = (_bits_of(attributes.get("seed")) + self.nodes * _STRIDE) % _KEYS
         drawn = helper.make_node("RandomBits", [RUN_NUMBER], [bits], f"{bits}/RandomBits", domain=DOMAIN, key=key)
         drawn.attribute.append(helper.make_attribute("shape", shape, attr_type=onnx.AttributeProto.INTS))

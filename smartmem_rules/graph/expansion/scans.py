@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import onnx
 
 from smartmem_rules.graph.expansion.bodies import MOST_STEPS, Bodies
@@ -75,11 +74,9 @@ class Scans:
                 gathered.append(result)
         return states, collected
 
-    def _part(self, source: str, place: int, output: str, axis: int) -> str:
+    def _part(self, source: str, place: int, name: str, axis: int) -> str:
         """A slice of a tensor without the axis that it is taken along."""
-        self.bodies.values[f"{output}/place"] = np.asarray(place, np.int64)
-        self.bodies.one("Gather", [source, f"{output}/place"], output, axis=axis)
-        return output
+        return self.bodies.computed("Gather", [source, self.bodies.constant(place, f"{name}/place")], name, axis=axis)
 
     def of_batches(
         self, node: onnx.NodeProto, name: str, attributes: Mapping[str, object], body: onnx.GraphProto
@@ -98,7 +95,7 @@ class Scans:
             prefix = f"{name}/batch{number}"
             parts = [self._part(one, number, f"{prefix}/given{k}", 0) for k, one in enumerate(given)]
             last, collected = self._scanned(prefix, scan, parts[:states], parts[states:])
-            joined = [f"{prefix}/result{k}" for k in range(scan.results)]
+            joined = [self.bodies.new(f"{prefix}/result{k}") for k in range(scan.results)]
             self.bodies.stack(prefix, collected, joined, [0] * scan.results)
             for gathered, result in zip(batch, [*last, *joined], strict=True):
                 gathered.append(result)

@@ -46,12 +46,14 @@ class Lists:
     Attributes:
         values: the known tensors.
         missing: tensors that could not be imported.
+        new: a name that no tensor of the model or of the import has, as near as can be to a given one.
         members: the tensors that each sequence holds.
         absent: optional values that hold nothing.
     """
 
     values: Values
     missing: Collection[str]
+    new: Callable[[str], str]
     members: dict[str, list[str]] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
 
@@ -163,7 +165,7 @@ class _Unfolding:
             raise Unsupported("a member of the sequence cannot be imported")
         if len({self.lists.values.types[name] for name in members}) > 1:
             raise NeedsConstant(f"the members differ in shape and the position {position!r} is computed", {position})
-        stacked = f"{self.output}/members"
+        stacked = self.lists.new(f"{self.output}/members")
         self._stack(members, stacked, 0)
         self._emit("Gather", [stacked, position], [self.output], axis=0)
 
@@ -200,7 +202,7 @@ class _Unfolding:
 
     def _stack(self, members: Sequence[str], output: str, axis: int) -> None:
         """Join tensors along a new axis."""
-        widened = [f"{output}/{number}" for number in range(len(members))]
+        widened = [self.lists.new(f"{output}/{number}") for number in range(len(members))]
         for member, wide in zip(members, widened, strict=True):
             self._emit("Unsqueeze", [member], [wide], axes=[axis])
         self._emit("Concat", widened, [output], axis=axis)
@@ -215,11 +217,11 @@ class _Unfolding:
         if len(sizes) > _MOST_MEMBERS:
             raise Unsupported(f"a sequence of more than {_MOST_MEMBERS} members")
         given = len(self.node.input) > 1 and bool(self.node.input[1])
-        parts = [f"{self.output}/{number}" for number in range(len(sizes))]
+        parts = [self.lists.new(f"{self.output}/{number}") for number in range(len(sizes))]
         if parts:
             self._emit("Split", [source], parts, axis=axis, split=sizes)
         if not given and not self.attributes.get("keepdims", 1):
-            narrow = [f"{part}/narrow" for part in parts]
+            narrow = [self.lists.new(f"{part}/narrow") for part in parts]
             for part, result in zip(parts, narrow, strict=True):
                 self._emit("Squeeze", [part], [result], axes=[axis])
             parts = narrow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -27,11 +27,12 @@ def is_ensemble(node: onnx.NodeProto) -> bool:
     return bool(node.domain == _DOMAIN and node.op_type == "TreeEnsemble")
 
 
-def ensemble_nodes(node: onnx.NodeProto, rows: int) -> list[onnx.NodeProto]:
+def ensemble_nodes(node: onnx.NodeProto, rows: int, new: Callable[[str], str]) -> list[onnx.NodeProto]:
     """The nodes of ai.onnx that compute a TreeEnsemble.
 
     Args:
         rows: how many rows its input has.
+        new: a name that no tensor has, as near as can be to a given one.
 
     Raises:
         Unsupported: the trees are damaged or too deep, or the results are transformed in a way that no operator has.
@@ -47,7 +48,7 @@ def ensemble_nodes(node: onnx.NodeProto, rows: int) -> list[onnx.NodeProto]:
             raise Unsupported(f"its trees are damaged ({key} has the shape {list(value.shape)})")
     try:
         _check_lengths(attributes)
-        return _Ensemble(node, attributes, rows).nodes()
+        return _Ensemble(node, attributes, rows, new).nodes()
     except (KeyError, IndexError) as missing:
         raise Unsupported(f"its trees are damaged ({missing})") from None
 
@@ -73,6 +74,7 @@ class _Ensemble:
     node: onnx.NodeProto
     given: Mapping[str, Array]
     rows: int
+    new: Callable[[str], str]
     made: list[onnx.NodeProto] = field(default_factory=list)
 
     def nodes(self) -> list[onnx.NodeProto]:
@@ -125,10 +127,10 @@ class _Ensemble:
     # --- nodes ---
 
     def _add(self, operator: str, *inputs: str | Array, **attributes: Any) -> str:
-        output = f"{self.node.output[0]}/{len(self.made)}"
+        output = self.new(f"{self.node.output[0]}/{len(self.made)}")
         names = []
         for place, given in enumerate(inputs):
-            names.append(given if isinstance(given, str) else f"{output}/{place}")
+            names.append(given if isinstance(given, str) else self.new(f"{output}/{place}"))
             if not isinstance(given, str):
                 value = numpy_helper.from_array(np.ascontiguousarray(given))
                 self.made.append(helper.make_node("Constant", [], [names[-1]], value=value))

@@ -239,6 +239,7 @@ class TextChoices:
     """When it pays to write a kernel's text in one way rather than in another, for the device's compiler."""
 
     unroll: int = whole("loops of at most so many iterations are unrolled: on GPUs, and in the interior of windows", 7)
+    unroll_lanes: int = whole("expressions of more parts are a loop over a vector's lanes, shorter ones unrolled", 48)
     unroll_vectors: int = whole("loops of at most so many vectors are unrolled on CPUs", 8)
     border_tests: int = whole("comparisons that splitting a loop at its borders may cost", 6)
     window_loads: float = real("windows are computed together where they load at most this part of single ones", 0.6)

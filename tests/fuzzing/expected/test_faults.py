@@ -153,3 +153,13 @@ def test_the_smaller_of_zeros_has_either_sign(operator: str) -> None:
     for infinity in (np.inf, -np.inf):
         assert not is_wrong(model, x, np.array([infinity, sign / 2], np.float32))
     assert is_wrong(model, x, np.array([np.inf, -sign / 2], np.float32))
+
+
+def test_squares_that_overflow_have_no_reference() -> None:
+    """ONNX Runtime gives 0 for a row of one such number alone, and 1 for the same row among others."""
+    model = model_of([helper.make_node("RMSNormalization", ["x", "one"], ["y"])], (2, 1))
+    model.opset_import[0].version = 23
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(1, np.float32), "one"))
+    assert Reference(model, {"x": np.array([[-1], [1e18]], np.float32)})
+    with pytest.raises(NoReference, match="squares overflow"):
+        Reference(model, {"x": np.array([[-1], [3e38]], np.float32)})

@@ -366,3 +366,16 @@ def test_how_many_numbers_differ_hangs_on_roundings() -> None:
     assert is_wrong(model, x, np.array([0, 1]))
     given = model_of([helper.make_node("Unique", ["x"], ["y"])], x.shape)
     assert is_wrong(given, np.array([1, 1, 2], np.float32), np.array([1, 1, 2], np.float32))
+
+
+def test_a_size_that_hangs_on_roundings_is_open() -> None:
+    """Where a maximum is stored in half precision, elements that are not may be greater than it."""
+    nodes = [helper.make_node("ReduceMax", ["x"], ["m"]), helper.make_node("Greater", ["x", "m"], ["g"])]
+    model = model_of([*nodes, helper.make_node("NonZero", ["g"], ["y"])], (2,))
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    wanted = Reference(model, {"x": np.array([2.3456789, 1], np.float32)}, "bfloat16").expected()
+    assert wanted["y"].extents == (1, None)
+    for shape, wrong in (((1, 0), False), ((1, 1), False), ((2, 0), True), ((0,), True)):
+        assert bool(differences({"y": np.zeros(shape, np.int64)}, wanted)) == wrong, shape
+    whole = Reference(model, {"x": np.array([2.3456789, 1], np.float32)}).expected()
+    assert differences({"y": np.zeros((1, 1), np.int64)}, whole)
