@@ -52,7 +52,27 @@ def test_little_waits_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         for seed in range(6):
             beside.made(values(seed).size, later(seed))
             assert len(filled) >= seed - 1
-    assert filled == list(range(6))
+    assert sorted(filled) == list(range(6))
+
+
+def test_who_leaves_the_block_fills_what_the_thread_has_not_begun_with() -> None:
+    begun, gate = threading.Event(), threading.Event()
+
+    def first() -> np.ndarray:
+        begun.set()
+        assert gate.wait(10)
+        return values(0)
+
+    def second() -> np.ndarray:
+        gate.set()  # the thread waits for this
+        assert threading.current_thread() is threading.main_thread()
+        return values(1)
+
+    with Beside() as beside:
+        found = [beside.made(values(0).size, first), beside.made(values(1).size, second)]
+        assert begun.wait(10)
+    for seed, one in enumerate(found):
+        np.testing.assert_array_equal(one, values(seed).reshape(-1))
 
 
 def test_errors_of_the_thread_are_raised() -> None:
