@@ -25,7 +25,7 @@ class Beside:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
-        self._filling: deque[tuple[Future[None], Callable[[], None], int]] = deque()
+        self._filling: deque[tuple[Future[None], _Fill, int]] = deque()
         self._bytes = 0
 
     def __enter__(self) -> Beside:
@@ -45,11 +45,7 @@ class Beside:
     def made(self, elements: int, values: Callable[[], np.ndarray]) -> np.ndarray:
         """An array of `room` that will hold these values one after the other, of which there are so many."""
         made = room(elements, np.dtype(np.float32))
-
-        def fill() -> None:
-            found = values()
-            made.reshape(found.shape)[...] = found
-
+        fill = _Fill(made, values)
         if elements < _FROM:
             fill()
             return made
@@ -70,3 +66,17 @@ class Beside:
             future, _, size = self._filling.popleft()
             future.result()
             self._bytes -= size
+
+
+class _Fill:
+    """Fills an array, once; what it is made of is let go then, though who waits still knows of it."""
+
+    def __init__(self, made: np.ndarray, values: Callable[[], np.ndarray]) -> None:
+        self._made = made
+        self._values: Callable[[], np.ndarray] | None = values
+
+    def __call__(self) -> None:
+        values, self._values = self._values, None
+        assert values is not None
+        found = values()
+        self._made.reshape(found.shape)[...] = found
