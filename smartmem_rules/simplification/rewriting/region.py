@@ -175,10 +175,12 @@ def _hopeless(model: onnx.ModelProto, base: RuleBase, types: Types) -> Iterator[
     """The nodes that need not be tried."""
     bound = Index.of(base.operators).bound
     known: dict[tuple[str, str], bool | None] = {}
+    texts = {name for name, type_ in types.items() if type_.tensor_type.elem_type == onnx.TensorProto.STRING}
+    others = {name for name, type_ in types.items() if name and not type_.HasField("tensor_type")}
     local = {(domain_of(function.domain), function.name) for function in model.functions}
     for place, node in enumerate(model.graph.node):
         key = (domain_of(node.domain), node.op_type)
-        if any(_is_text(types.get(name)) for name in (*node.input, *node.output)):
+        if not texts.isdisjoint(node.input) or not texts.isdisjoint(node.output):
             yield place, "it works on text"
             continue
         if key == (DEFAULT_DOMAIN, "Constant"):
@@ -191,8 +193,7 @@ def _hopeless(model: onnx.ModelProto, base: RuleBase, types: Types) -> Iterator[
             yield place, "the rule base defines no such operator"
         elif known[key]:
             yield place, "the extents of its results depend on data"
-        elif any(types.get(name) is not None and not types[name].HasField("tensor_type")
-                 for name in (*node.input, *node.output) if name):  # fmt: skip
+        elif not others.isdisjoint(node.input) or not others.isdisjoint(node.output):
             yield place, "it works on sequences or optional values"
 
 
@@ -217,10 +218,6 @@ def _is_sized(
         sized = any(size_of(extent) is not None for output in outputs for extent in output.type.shape)
         known[key] = sized if names else None
     return known[key]
-
-
-def _is_text(type_: onnx.TypeProto | None) -> bool:
-    return type_ is not None and type_.tensor_type.elem_type == onnx.TensorProto.STRING
 
 
 def _region_model(search: _Search, left: Collection[str]) -> onnx.ModelProto:
