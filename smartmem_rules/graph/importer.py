@@ -49,7 +49,7 @@ from smartmem_rules.graph.loading import (
     sorted_nodes,
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
-from smartmem_rules.graph.model import Graph, Node
+from smartmem_rules.graph.model import Counted, Graph, Node
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.graph.unique_names import UniqueNames
 from smartmem_rules.graph.weights import Values, check_data_files
@@ -189,23 +189,23 @@ class _Import:
         sizes = {name: self.sizes[name] for name in outputs if name in self.sizes}
         outputs += dict.fromkeys(count for axes in sizes.values() for count in axes.values())
         bodies = Bodies(self.values, self.missing, self._process, self.used.add)
-        endings = self.courses.endings(bodies, outputs)
+        endings = self.courses.endings(bodies, outputs, self._needed)
         outputs += [] if endings is None else [endings.number]
-        everything = [*extents_nodes(self.nodes, outputs, self.values, self.node_names.add), *self.nodes]
-        kept, counted = live_and_counted(everything, outputs, {} if self.opened is None else self.opened.counted)
+        kept, counted = self._needed(outputs)
         counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
-        given = list(inputs)
-        if any(RUN_NUMBER in node.operands for node in kept):
-            given.append(RUN_NUMBER)
-        made = self._graph(kept, given, outputs, counts)
+        given = [*inputs, *([RUN_NUMBER] if any(RUN_NUMBER in node.operands for node in kept) else [])]
         return replace(
-            made,
+            self._graph(kept, given, outputs, counts),
             sizes=sizes,
             endings=endings,
             dimensions=self.dimensions,
             counted=counted,
             instances=self.matcher.instances,
         )
+
+    def _needed(self, outputs: Sequence[str]) -> tuple[list[Node], tuple[Counted, ...]]:
+        everything = [*extents_nodes(self.nodes, outputs, self.values, self.node_names.add), *self.nodes]
+        return live_and_counted(everything, outputs, {} if self.opened is None else self.opened.counted)
 
     def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str], counts: Counter[str]) -> Graph:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)

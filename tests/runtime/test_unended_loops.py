@@ -92,6 +92,33 @@ f (float[n] x, float bound) => (float[m] y) {
 }""".replace("float[n]", "float[2]")
 
 
+SAID = """
+f (bool[9] ends) => (OUTPUT) {
+    zero = Constant <value: tensor = int64 {0}> ()
+    one = Constant <value: tensor = int64[1] {1}> ()
+    s, p = Loop (, , zero) <
+        body = step (int64 i, bool g, int64 s0) => (bool h, int64 s1, int64 each) {
+            h = Gather (ends, i)
+            s1 = Identity (i)
+            each = EACH
+        }
+    >
+    READER
+}"""
+"""What is known of each step at import, and what a model asks of it."""
+ASKED = {
+    "a state": ("int64 y", "y = Identity (s)"),
+    "a number of a state": ("int64 y", "y = Add (s, s)"),
+    "all": ("int64[n] p", ""),
+    "numbers of all": ("int64[n] y", "y = Neg (p)"),
+    "the shape": ("int64[1] y", "y = Shape (p)"),
+    "the size": ("int64 y", "y = Size (p)"),
+    "the shape of what is joined": ("int64[1] y", "j = Concat <axis = 0> (p, p, one) y = Shape (j)"),
+    "as many": ("float[n] y", "n = Shape (p) v = Constant <value_float = 2.0> () y = Expand (v, n)"),
+    "the sum": ("int64 y", "y = ReduceSum <keepdims = 0> (p)"),
+}
+
+
 def made(text: str, steps: int = 8, **options: Any) -> OptimizedPlan:
     return optimize(onnx.parser.parse_model(HEAD + text), limits=Limits(steps=steps), **options)
 
@@ -171,6 +198,23 @@ def test_a_loop_that_nothing_depends_on_need_not_end() -> None:
     plan = made(UNUSED)
     assert plan.plan.endings is None
     np.testing.assert_array_equal(plan.run(feeds_of(x=[1.0, 2.0], bound=np.inf))["y"], [-1.0, -2.0])
+
+
+@pytest.mark.parametrize("asked", list(ASKED))
+@pytest.mark.parametrize("each", ["Identity (s0)", "Identity (i)", "Cast <to = 7> (h)"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_whatever_is_asked_of_a_loop_hangs_on_its_end(asked: str, each: str, steps: int) -> None:
+    output, reader = ASKED[asked]
+    text = SAID.replace("OUTPUT", output).replace("READER", reader).replace("EACH", each)
+    plan = made(text, steps, level="none")
+    assert plan.plan.endings is not None
+    for count in range(1, 10):
+        feeds = {"ends": np.arange(1, 10) < count}
+        if count <= steps:
+            same(plan, text, feeds)
+        else:
+            with pytest.raises(UnendedLoopError, match=f"after {steps} steps"):
+                plan.run(feeds)
 
 
 @pytest.mark.parametrize("count", [-1, 0, 1, 5, 8])

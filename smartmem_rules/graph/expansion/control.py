@@ -39,6 +39,7 @@ class _Course:
         limit: the same as a scalar tensor, where it is computed.
         live: what says while the model runs whether there is a next step.
         steps: for every step so far the tensor that says whether it is taken, or nothing where it always is.
+        unended: whether it may take more steps than are unrolled.
     """
 
     decided: str
@@ -47,11 +48,12 @@ class _Course:
     limit: str = ""
     live: str = ""
     steps: list[str] = field(default_factory=list)
+    unended: bool = False
 
     @property
     def counted(self) -> bool:
         """Whether the number of steps depends on data."""
-        return any(self.steps)
+        return self.unended or any(self.steps)
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class ControlFlow:
         entered = course.live
         start = states = list(node.input[2:])
         collected: list[list[str]] = [[] for _ in node.output[len(states) :]]
-        while course.going and not self._is_left(course, name, node.output):
+        while course.going and not self._is_left(course):
             step = len(course.steps)
             prefix = f"{name}/{step}/"
             at, given = self.bodies.constant(step, f"{prefix}step"), states
@@ -169,6 +171,10 @@ class ControlFlow:
             states = after
             course.steps.append(course.live)
             self._go_on(course, going_on, prefix)
+        if course.unended:
+            states = [self._of_run(course, state, f"{name}/last/{k}") for k, state in enumerate(states)]
+            for k, parts in enumerate(collected):
+                parts[-1] = self._of_run(course, parts[-1], f"{name}/part/{k}")
         self.bodies.name_outputs(states, node.output[: len(states)])
         outputs = node.output[len(states) :]
         if not course.steps and any(outputs):
@@ -180,10 +186,20 @@ class ControlFlow:
             outputs,
             [0] * len(collected),
         )
+        told = list(filter(None, node.output))
         if course.counted and any(outputs):
-            count = self._count(course, f"{name}/steps")
+            count = self._of_run(course, self._count(course, f"{name}/steps"), f"{name}/steps")
+            told.append(count)  # who asks for a shape reads it, and not what has the shape
             for output in filter(None, outputs):
                 self.sized(output, 0, count)
+        if course.unended:
+            self.courses.not_ended(self.bodies, name, len(course.steps), course.live, told)
+
+    def _of_run(self, course: _Course, tensor: str, name: str) -> str:
+        """A result of a loop that may not have ended: what one more step would change is not known at import."""
+        if tensor not in self.bodies.values or not course.unended:
+            return tensor
+        return self.bodies.computed("Where", [course.live, tensor, tensor], name)
 
     def _entered(self, name: str, limit: str, condition: str) -> _Course:
         """The course of a loop before its first step."""
@@ -203,13 +219,13 @@ class ControlFlow:
         self._go_on(course, condition, f"{name}/entered/")
         return course
 
-    def _is_left(self, course: _Course, name: str, outputs: Sequence[str]) -> bool:
+    def _is_left(self, course: _Course) -> bool:
         """Whether no more steps are unrolled: there are none, or as many as may be."""
         step = len(course.steps)
         if step == course.most:
             return True
         if course.live and step >= self.most_steps:
-            self.courses.not_ended(self.bodies, name, step, course.live, outputs)
+            course.unended = True
             return True
         if step >= MOST_STEPS and not course.live:
             raise Unsupported(f"a loop of more than {MOST_STEPS} steps")

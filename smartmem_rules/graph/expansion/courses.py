@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 
@@ -14,10 +14,13 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.ranges import smallest
 
+Needed = Callable[[Sequence[str]], tuple[Sequence[Node], object]]
+"""The nodes that tensors depend on, those included that count their extents."""
+
 
 @dataclass(frozen=True)
 class _Unended:
-    """A loop, the scalar tensor that says whether it would take one more step, and what it gives."""
+    """A loop, the scalar tensor that says whether it would take one more step, and what it gives, its steps too."""
 
     loop: UnrolledLoop
     flag: str
@@ -60,12 +63,12 @@ class Courses:
             flag = bodies.computed("And", [flag, condition], f"{name}/unended/{number}")
         self.unended.append(_Unended(UnrolledLoop(name, steps), flag, tuple(filter(None, outputs))))
 
-    def endings(self, bodies: Bodies, outputs: Sequence[str]) -> Endings | None:
+    def endings(self, bodies: Bodies, outputs: Sequence[str], needed: Needed) -> Endings | None:
         """Import what tells which of the loops has not ended on which the outputs depend."""
         loops: list[_Unended] = []
         while self.unended:  # what says whether a loop is entered may depend on another one
-            needed = [*outputs, *(one.flag for one in loops)]
-            made = {output for node in live_nodes(self.nodes, needed) for output in node.outputs}
+            nodes, _ = needed([*outputs, *(one.flag for one in loops)])
+            made = {output for node in nodes for output in node.outputs}
             more = [one for one in self.unended if one not in loops and not made.isdisjoint(one.outputs)]
             if not more:
                 break
