@@ -15,7 +15,8 @@ from smartmem_rules.language.cache import Findings, digest_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import advice, replacement
+from smartmem_rules.language.fixes import Fix, advice, replacement
+from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.definition_fixes import mended
 from smartmem_rules.rulebase.checks.meaning_checks import elements_required
@@ -294,8 +295,27 @@ def _sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
         "the sides have different types",
         written.right.span,
         note=note,
-        fix=advice(_guard_meant(found) if sometimes else _other_type(str(found["left"]), right)),
+        fix=_number_meant(written.right, right)
+        or advice(_guard_meant(found) if sometimes else _other_type(str(found["left"]), right)),
     )
+
+
+def _number_meant(right: s.Pattern, failure: str) -> Fix | None:
+    """How a number of the right side, which has the element type of the left side, gets that of its neighbour."""
+    told = re.search(r"operand \w+ of (\w+) is (\w+), another one \w+", failure)
+    if told is None:
+        return None
+    for node in nodes(right):
+        if not isinstance(node, s.PatternOperator) or node.operator != told[1]:
+            continue
+        numbers = [one for one in node.arguments if isinstance(one, s.PatternNumber) and float(one.value).is_integer()]
+        others = [one for one in node.arguments if not isinstance(one, s.PatternNumber)]
+        if len(numbers) == 1 and others:
+            shown = print_pattern(numbers[0])
+            new = f"CastLike({shown}, {print_pattern(others[0])})"
+            said = f"the number {shown} takes the element type of the left side, {told[2]}: write `{new}`"
+            return replacement(said, numbers[0].span, new)
+    return None
 
 
 def _guard_meant(found: Mapping[str, Any]) -> str:
