@@ -154,7 +154,9 @@ def loop(b: Builder, grow: Grow) -> None:
         return
     graph = body.graph([number, going, *own], results)
     first = b.pick(("", b.constant(np.asarray(True)), b.input(np.asarray(True)) if b.chance(0.2) else ""))
-    b.follow(helper.make_node("Loop", [limit, first, *states], b.names(len(after) + len(scans)), body=graph))
+    made = b.follow(helper.make_node("Loop", [limit, first, *states], b.names(len(after) + len(scans)), body=graph))
+    if made and scans and b.chance(0.2):  # how many steps there were, and nothing else of them
+        b.one(b.pick(("Shape", "Size")), [b.pick(made[len(after) :])])
 
 
 def _part(body: Body, number: str, steps: int) -> None:

@@ -28,6 +28,7 @@ from smartmem_rules.fuzzing.recipes.values import LARGE, SMALL, Sizes, draw_dtyp
 from smartmem_rules.fuzzing.sources.cuttings import cut
 from smartmem_rules.fuzzing.sources.decided import decided
 from smartmem_rules.fuzzing.sources.modes import draw_mode, texture_mode
+from smartmem_rules.fuzzing.sources.renamed import renamed
 from smartmem_rules.fuzzing.sources.sides import side
 from smartmem_rules.fuzzing.sources.symbolic import opened
 
@@ -71,6 +72,10 @@ MOST_STEPS = 14
 FLOW_STEPS = 8
 UNROLLED = 6
 """Steps of drawn loops whose ends depend on data; some take more, and shall raise an error."""
+ONE_STEP_SHARE = 0.1
+"""How many models with control flow have one step of such loops unrolled."""
+NAMED_SHARE = 0.2
+"""How many models with control flow, sequences or inputs that decide have tensors named as an import names its own."""
 SMALL_STEPS = 3
 LARGE_STEPS = 5
 SPECIAL_SHARE = 0.15
@@ -114,14 +119,16 @@ def controlled(seed: int) -> Case:
     random = np.random.default_rng((seed, 5))
     case = _grown(f"controlled-{seed}", random, FLOW_STEPS, {**RECIPES, _flow: _share(FLOW_SHARE)})
     case = replace(case, mode=replace(case.mode, steps=UNROLLED))
-    return opened(case, random) if random.random() < OPEN_SHARE else case
+    case = opened(case, random) if random.random() < OPEN_SHARE else case
+    case = replace(case, mode=replace(case.mode, steps=1)) if random.random() < ONE_STEP_SHARE else case
+    return _named(case, random)
 
 
 def listed(seed: int) -> Case:
     """A model with sequences and optional values."""
     random = np.random.default_rng((seed, 6))
     case = _grown(f"listed-{seed}", random, FLOW_STEPS, {**RECIPES, _list: _share(FLOW_SHARE)})
-    return opened(case, random) if random.random() < OPEN_SHARE else case
+    return _named(opened(case, random) if random.random() < OPEN_SHARE else case, random)
 
 
 def quantised(seed: int) -> Case:
@@ -154,7 +161,7 @@ def specialised(seed: int) -> Case:
     flows: Mapping[Recipe, int] = {_flow: _share(FLOW_SHARE / 2), _list: _share(FLOW_SHARE / 3)}
     recipes = {**RECIPES, **{one: 2 * n for one, n in EXTENTS.items()}, **flows}
     case = decided(_grown(f"specialised-{seed}", random, FLOW_STEPS, recipes), random)
-    return opened(case, random) if random.random() < OPEN_SHARE else case
+    return _named(opened(case, random) if random.random() < OPEN_SHARE else case, random)
 
 
 def textured(seed: int) -> Case:
@@ -179,6 +186,10 @@ def counted(seed: int) -> Case:
     dtype = "float32" if case.mode.dtype == "float16" else case.mode.dtype  # which such plans refuse, as tuned sizes
     case = replace(case, mode=replace(case.mode, dtype=dtype, sizes=0))
     return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
+def _named(case: Case, random: np.random.Generator) -> Case:
+    return renamed(case, random) if random.random() < NAMED_SHARE else case
 
 
 def _list(builder: Builder) -> None:
