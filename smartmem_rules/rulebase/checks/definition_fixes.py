@@ -23,7 +23,9 @@ def mended(failure: str, operator: s.Operator, place: s.Span) -> Fix:
     if failure.startswith("operands of"):
         return _one_dtype(failure, operator, place)
     if "operand is absent" in failure:
-        return advice("say what stands for an absent operand, `(b[m] else 0)`, or ask for it, `if present(b) then ...`")
+        return _default(operator, place)
+    if "is a list of tensors" in failure:
+        return _member(operator, place)
     if "has no value here" in failure:
         return _no_value(failure.partition(" has no value here")[0].rpartition(" ")[2], operator)
     if "its definition" in failure:
@@ -34,6 +36,33 @@ def mended(failure: str, operator: s.Operator, place: s.Span) -> Fix:
     if "used as an index" in failure:
         return advice("an index is an integer tensor or a loop's variable: declare `indices: int64[*S]`")
     return advice("change what the message names, or add a `require` that leaves such operands out")
+
+
+def _read_at(operator: s.Operator, place: s.Span) -> s.Subscript | None:
+    reads = (node for node in nodes(operator.equations) if isinstance(node, s.Subscript))
+    return next((node for node in reads if node.span == place), None)
+
+
+def _default(operator: s.Operator, place: s.Span) -> Fix:
+    """What stands for an element of an operand that is absent."""
+    read = _read_at(operator, place)
+    text = "b[m]" if read is None else print_expression(read)
+    name = text.partition("[")[0]
+    said = f"say what stands for an absent operand, `({text} else 0)`, or ask for it, `if present({name}) then ...`"
+    return advice(said) if read is None else replacement(said, place, f"({text} else 0)")
+
+
+def _member(operator: s.Operator, place: s.Span) -> Fix:
+    """A read of a list of tensors as if it were a tensor."""
+    read = _read_at(operator, place)
+    if read is None or not isinstance(read.base, s.Name):
+        return advice("write which member of the list is read before its indices, `xs[j][i]`, or `xs[0][i]` of the first")
+    name, indices = read.base.id, "".join(print_expression(read).partition("[")[1:]).partition(" else ")[0]
+    indices = indices if indices.endswith("]") else f"{indices}]"
+    loops = [node for node in nodes(operator.equations) if isinstance(node, s.Binder)]
+    over = next((node.name for node in loops if print_expression(node.bound) == f"count({name})"), None)
+    meant = f"{name}[{over or 0}]{indices}"
+    return advice(f"write which member of the list is read before its indices: `{meant}`")
 
 
 def _of_truth_values(operator: s.Operator, place: s.Span, dtype: str) -> Fix | None:
