@@ -56,13 +56,13 @@ def _member(operator: s.Operator, place: s.Span) -> Fix:
     """A read of a list of tensors as if it were a tensor."""
     read = _read_at(operator, place)
     if read is None or not isinstance(read.base, s.Name):
-        return advice("write which member of the list is read before its indices, `xs[j][i]`, or `xs[0][i]` of the first")
-    name, indices = read.base.id, "".join(print_expression(read).partition("[")[1:]).partition(" else ")[0]
-    indices = indices if indices.endswith("]") else f"{indices}]"
+        return advice(
+            "write before the indices which member of the list is read, `xs[j][i]`, or `xs[0][i]` of the first"
+        )
+    name, indices = read.base.id, ", ".join(print_expression(item) for item in read.items)
     loops = [node for node in nodes(operator.equations) if isinstance(node, s.Binder)]
     over = next((node.name for node in loops if print_expression(node.bound) == f"count({name})"), None)
-    meant = f"{name}[{over or 0}]{indices}"
-    return advice(f"write which member of the list is read before its indices: `{meant}`")
+    return advice(f"write before the indices which member of the list is read: `{name}[{over or 0}][{indices}]`")
 
 
 def _of_truth_values(operator: s.Operator, place: s.Span, dtype: str) -> Fix | None:
