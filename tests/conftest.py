@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.gpu_texts import compile_without_optimizing
 from tests.in_memory import keep_temporary_files_in_memory
 from tests.json_outputs import hold_against_schemas
+from tests.quickly_compiled import choose, compile_quickly, compiles_as_users
 from tests.required_packages import pytest_make_collect_report, pytest_runtest_makereport
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
@@ -47,11 +47,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the markers, and compile what is not for processors in little time."""
+    """Name the markers, and compile in little time what need not be optimized."""
     config.addinivalue_line("markers", "sampled(share): one case in `share` runs, one at least; all with --all")
     config.addinivalue_line("markers", "exhaustive: takes minutes; runs with --all, or when it is asked for by name")
+    config.addinivalue_line("markers", "optimized: its programs for processors are compiled as users' are")
     if not config.getoption("--all"):
-        compile_without_optimizing()
+        compile_quickly()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Say how the programs of the test are compiled before its fixtures make any."""
+    choose(compiles_as_users(item))
 
 
 def pytest_collection(session: pytest.Session) -> None:

@@ -57,12 +57,22 @@ def ran(folder: Path, plan: OptimizedPlan, feeds: Mapping[str, np.ndarray], raw:
 
 def test_a_program_runs_what_python_runs(tmp_path: Path) -> None:
     plan = optimize(perceptron(), dims={"batch": (1, 9)})
-    bundle = write_bundle([plan], tmp_path / "out")
-    assert bundle.files == ("CMakeLists.txt", "README.md", "main.c", "npy.c", "npy.h", "open.plan")
+    phone = optimize(perceptron(), dims={"batch": (1, 9)}, device="adreno_740", memory="image")
+    alone = write_bundle([plan], tmp_path / "alone")
+    assert alone.files == ("CMakeLists.txt", "README.md", "main.c", "npy.c", "npy.h", "open.plan")
+    bundle = write_bundle([phone, plan], tmp_path / "out")
+    files = [name for name in bundle.files if name.endswith(".plan")]
+    assert [re.sub(".*-", "", name) for name in files] == ["adreno_740.plan", "pocl.plan"]
+    assert bundle.plan_bytes == sum((tmp_path / "out" / name).stat().st_size for name in files)
     folder = built(tmp_path / "out")
     for batch in (1, 7):
         ran(folder, plan, plan.random_feeds(batch, {"batch": batch}))
     environment = {**os.environ, **opencl_environment()}
+    refuses_inputs(folder, environment)
+    takes_the_plan_for_its_device(folder, environment, files, phone)
+
+
+def refuses_inputs(folder: Path, environment: dict[str, str]) -> None:
     x = np.zeros((10, 20), np.float32)
     np.save(folder / "x.npy", x)
     np.save(folder / "cut.npy", x[:7])
@@ -82,6 +92,25 @@ def test_a_program_runs_what_python_runs(tmp_path: Path) -> None:
     assert "has elements of type '<f8', and those of the input are '<f4'" in done.stderr
 
 
+def takes_the_plan_for_its_device(
+    folder: Path, environment: dict[str, str], files: list[str], phone: OptimizedPlan
+) -> None:
+    feeds = phone.random_feeds(3, {"batch": 6})
+    (x,) = feeds.values()
+    np.save(folder / "x.npy", x)
+    # the phone's plan runs on what is here where it is asked for, and not by itself
+    run("./run", "--plan", "1", "-o", folder, "x=x.npy", cwd=folder, env=environment)
+    (y,) = phone.run(feeds).values()
+    np.testing.assert_array_equal(np.load(folder / "0.npy"), y)
+    shutil.copy(folder / files[0], folder / files[1])
+    done = subprocess.run(["./run", "x=x.npy"], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("for adreno_740: it is for devices of another name") == 2
+    for number in ("3", "0", "-1", "x"):
+        done = subprocess.run(["./run", "--plan", number, "x=x.npy"], cwd=folder, env=environment, capture_output=True)
+        assert done.returncode == 2
+
+
 def test_a_program_of_a_single_file_and_names_that_c_could_misread(tmp_path: Path) -> None:
     proto = model([("Relu", "x", "y")], {"x": normal(3, 4)}, "y")
     proto.graph.node[0].input[0] = proto.graph.input[0].name = STRANGE
@@ -96,30 +125,6 @@ def test_a_program_of_a_single_file_and_names_that_c_could_misread(tmp_path: Pat
     shutil.move(folder / "run", tmp_path / "run")  # it needs no other file
     shutil.rmtree(tmp_path / "out")
     ran(tmp_path, plan, plan.random_feeds(1), raw=True)
-
-
-def test_a_program_takes_the_plan_for_its_device(tmp_path: Path) -> None:
-    proto = model([("MatMul", "x w", "t"), ("Relu", "t", "y")], {"x": normal(6, 8)}, "y", {"w": normal(8, 12)})
-    phone, here = optimize(proto, device="adreno_740", memory="image"), optimize(proto, device="pocl")
-    bundle = write_bundle([phone, here], tmp_path / "out")
-    files = [name for name in bundle.files if name.endswith(".plan")]
-    assert [re.sub(".*-", "", name) for name in files] == ["adreno_740.plan", "pocl.plan"]
-    assert bundle.plan_bytes == sum((tmp_path / "out" / name).stat().st_size for name in files)
-    folder = built(tmp_path / "out")
-    feeds = here.random_feeds(3)
-    ran(folder, here, feeds)
-    environment = {**os.environ, **opencl_environment()}
-    np.save(folder / "x.npy", feeds["x"])
-    # the phone's plan runs on what is here where it is asked for, and not by itself
-    run("./run", "--plan", "1", "-o", folder, "x=x.npy", cwd=folder, env=environment)
-    np.testing.assert_array_equal(np.load(folder / "0.npy"), phone.run(feeds)["y"])
-    shutil.copy(folder / files[0], folder / files[1])
-    done = subprocess.run(["./run", "x=x.npy"], cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.count("for adreno_740: it is for devices of another name") == 2
-    for number in ("3", "0", "-1", "x"):
-        done = subprocess.run(["./run", "--plan", number, "x=x.npy"], cwd=folder, env=environment, capture_output=True)
-        assert done.returncode == 2
 
 
 def test_the_command_takes_several_devices(tmp_path: Path) -> None:

@@ -69,6 +69,10 @@ SHAPES = {
     "llama_160m": Shape(
         form=LLAMA, vocabulary=32000, width=768, layers=12, heads=12, kv_heads=4, hidden=2048, positions=2048
     ),
+    "pythia_160m": Shape(
+        form=PYTHIA, vocabulary=50304, width=768, layers=12, heads=12, kv_heads=12, hidden=3072, positions=2048,
+        rotary=16,
+    ),
     "pythia_410m": Shape(
         form=PYTHIA, vocabulary=50304, width=1024, layers=24, heads=16, kv_heads=16, hidden=4096, positions=2048,
         rotary=16,

@@ -29,6 +29,61 @@ def axis_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:
     return None
 
 
+def extent_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:
+    """The extent that a result may have at most, where a read steps beyond its tensor as its index grows."""
+    equation = next((one for one in operator.equations if any(node is read for node in nodes(one))), None)
+    if equation is None or not isinstance(read.base, s.Name) or equation.scan:
+        return None
+    output = next((one for one in operator.outputs if one.name == equation.tensor), None)
+    loops = [binder.name for binder in equation.indices if binder.kind != "loops"]
+    if output is None or len(loops) != len(output.type.shape):
+        return None
+    for axis, (item, extent) in enumerate(zip(read.items, _shape(operator, read), strict=False)):
+        if isinstance(item, s.Splat | s.Broadcast | s.Slice) or isinstance(extent, s.Splat):
+            return None
+        step = _step(item, loops)
+        if step is None or step[1:] == (1, 0) or step[2] < 0:
+            continue
+        name, factor, _ = step
+        others = [one for one in _reads_of(equation, read.base.id) if len(one.items) > axis]
+        steps = [one for other in others if (one := _step(other.items[axis], loops)) is not None]
+        furthest = max(shift for other, times, shift in steps if (other, times) == (name, factor))
+        rest = print_expression(extent) if not furthest else f"{print_expression(extent)} - {furthest}"
+        most = rest if factor == 1 else f"ceil_div({rest}, {factor})"
+        shown = list(map(print_expression, output.type.shape))
+        shown[loops.index(name)] = most
+        result = f"{output.name}: {output.type.dtype}[{', '.join(shown)}]"
+        ways = "leave `view` out, and write `else` and a value" if equation.view else "write `else` and a value"
+        return advice(
+            f"`{print_expression(item)}` is below {print_expression(extent)} for `{name} < {most}` only: "
+            f"give the result that extent, `-> {result}`, or {ways}"
+        )
+    return None
+
+
+def _reads_of(equation: s.EquationSyntax, tensor: str) -> list[s.Subscript]:
+    found = (node for node in nodes(equation.body) if isinstance(node, s.Subscript))
+    return [one for one in found if isinstance(one.base, s.Name) and one.base.id == tensor]
+
+
+def _step(item: s.Expression, loops: list[str]) -> tuple[str, int, int] | None:
+    """The loop, factor and shift of an index `factor * loop + shift`; None for one of another form."""
+    match item:
+        case s.Name(id=name) if name in loops:
+            return name, 1, 0
+        case s.Binary(operator="*", left=s.Number(value=int(factor)), right=s.Name(id=name)) if name in loops:
+            return name, factor, 0
+        case s.Binary(operator="*", left=s.Name(id=name), right=s.Number(value=int(factor))) if name in loops:
+            return name, factor, 0
+        case s.Binary(operator="+" | "-" as sign, left=left, right=s.Number(value=int(shift))):
+            inner = _step(left, loops)
+            return None if inner is None else (inner[0], inner[1], inner[2] + (shift if sign == "+" else -shift))
+        case s.Binary(operator="+", left=s.Number() as shift, right=right):
+            return _step(s.Binary(item.span, "+", right, shift), loops)
+        case _:
+            return None
+
+
 def scan_axes_meant(operator: s.Operator, place: s.Span) -> Fix | None:
     """How to begin a scan with the steps of the first one, where another of its axes runs over them."""
     scans = [equation for equation in operator.equations if equation.scan]

@@ -40,6 +40,8 @@ class Drawing:
     number: int
     extents: dict[str, Value] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
+    wanted: Sequence[str] = ()
+    """Element types that are drawn where a signature admits them, before all others."""
 
     @property
     def outputs(self) -> int:
@@ -114,8 +116,12 @@ class Drawing:
         assert formal.type is not None
         name = formal.type.dtype
         if name in DTYPE_CLASSES and not any(variable.name == name for variable in self.operator.dtypes):
-            return _preferred(allowed_dtypes(self.operator, name))
-        return self.dtypes.setdefault(name, _preferred(allowed_dtypes(self.operator, name)))
+            return self._preferred(name)
+        return self.dtypes.setdefault(name, self._preferred(name))
+
+    def _preferred(self, name: str) -> str:
+        allowed = allowed_dtypes(self.operator, name)
+        return next((dtype for dtype in self.wanted if dtype in allowed), None) or _preferred(allowed)
 
     def _shape(self, formal: s.Input) -> tuple[int, ...]:
         assert formal.type is not None

@@ -38,12 +38,16 @@ def matches(general: s.Pattern, specific: s.Pattern, commutative: Collection[str
 def _operators(
     general: s.PatternOperator, specific: s.PatternOperator, commutative: Collection[str], bound: Binding
 ) -> Iterator[Binding]:
+    bound = dict(bound)
     same = (general.operator, len(general.arguments), general.output, general.variadic is None)
     if same != (specific.operator, len(specific.arguments), specific.output, specific.variadic is None):
         return
-    for marks in ((general.variadic, specific.variadic), (general.bundle, specific.bundle)):
-        if marks[0] is not None and marks[1] is not None:
-            bound = {**bound, marks[0]: s.PatternVariable(s.NOWHERE, marks[1])}
+    if general.variadic is not None and specific.variadic is not None:
+        bound = {**bound, general.variadic: s.PatternVariable(s.NOWHERE, specific.variadic)}
+    if general.bundle is not None:
+        rest = _bundled(general, specific)
+        if bound.setdefault(f"@{general.bundle}", rest) != rest:
+            return
     orders: list[tuple[s.Pattern, ...]] = [specific.arguments]
     if general.operator in commutative and len(specific.arguments) == 2:
         orders.append(specific.arguments[::-1])
@@ -55,6 +59,13 @@ def _operators(
             whole = _attributes(general, specific, way)
             if whole is not None:
                 yield whole
+
+
+def _bundled(general: s.PatternOperator, specific: s.PatternOperator) -> s.PatternOperator:
+    """What the bundle of `general` stands for: the attributes of `specific` that `general` does not name."""
+    named = {attribute.name for attribute in general.attributes}
+    rest = tuple(attribute for attribute in specific.attributes if attribute.name not in named)
+    return s.PatternOperator(s.NOWHERE, "@", (), rest, specific.bundle, None, None)
 
 
 def _attributes(general: s.PatternOperator, specific: s.PatternOperator, bound: Binding) -> Binding | None:
@@ -83,15 +94,24 @@ def substituted(tree: s.Syntax, bound: Binding) -> s.Syntax:
             if isinstance(found, s.PatternVariable):
                 return s.Name(node.span, found.name)
             return found if isinstance(found, s.Expression) else _UNKNOWN if found is not None else None
-        if isinstance(node, s.PatternOperator) and (node.variadic in bound or node.bundle in bound):
-            marks = {}
-            for mark in ("variadic", "bundle"):
-                found = bound.get(getattr(node, mark) or "")
-                if isinstance(found, s.PatternVariable):
-                    marks[mark] = found.name
+        bundled = bound.get(f"@{node.bundle}") if isinstance(node, s.PatternOperator) else None
+        if isinstance(node, s.PatternOperator) and (node.variadic in bound or bundled is not None):
+            found = bound.get(node.variadic or "")
+            variadic = found.name if isinstance(found, s.PatternVariable) else node.variadic
             arguments = tuple(substituted(argument, bound) for argument in node.arguments)
             attributes = tuple(substituted(attribute, bound) for attribute in node.attributes)
-            return replace(node, arguments=arguments, attributes=attributes, **marks)  # type: ignore[arg-type]
+            bundle = node.bundle
+            if isinstance(bundled, s.PatternOperator):
+                bundle = bundled.bundle
+                named = {attribute.name for attribute in node.attributes}
+                attributes += tuple(one for one in bundled.attributes if one.name not in named)
+            return replace(
+                node,
+                arguments=arguments,  # type: ignore[arg-type]
+                attributes=attributes,  # type: ignore[arg-type]
+                variadic=variadic,
+                bundle=bundle,
+            )
         return None
 
     return rebuilt(tree, change)
@@ -191,18 +211,32 @@ class Relations:
 
     def _renames(self, rule: s.Rewrite, other: s.Rewrite) -> bool:
         for bound in matches(rule.left, other.right, self.commutative, {}):
-            plain = all(isinstance(value, s.PatternVariable | s.Name) for value in bound.values())
+            plain = all(
+                isinstance(value, s.PatternVariable | s.Name) or _whole_bundle(value) is not None
+                for value in bound.values()
+            )
             if plain and self._same(substituted(rule.right, bound), other.left):
                 return True
         return False
 
     def _same(self, one: s.Syntax, other: s.Pattern) -> bool:
-        if not isinstance(one, s.Pattern):
-            return False
+        # in both directions: an attribute that only one of them gives makes them two
+        return isinstance(one, s.Pattern) and self._names_alike(one, other) and self._names_alike(other, one)
+
+    def _names_alike(self, one: s.Pattern, other: s.Pattern) -> bool:
         return any(
-            all(value in (s.PatternVariable(s.NOWHERE, name), s.Name(s.NOWHERE, name)) for name, value in way.items())
+            all(
+                value in (s.PatternVariable(s.NOWHERE, name), s.Name(s.NOWHERE, name))
+                or f"@{_whole_bundle(value)}" == name
+                for name, value in way.items()
+            )
             for way in matches(one, other, self.commutative, {})
         )
+
+
+def _whole_bundle(value: s.Pattern | s.Expression) -> str | None:
+    """The bundle that a bundle stands for, None for a value that holds more."""
+    return value.bundle if isinstance(value, s.PatternOperator) and not value.attributes else None
 
 
 def _directions(rule: s.Rewrite) -> list[tuple[s.Pattern, s.Pattern]]:

@@ -33,6 +33,7 @@ def satisfiable(guards: Sequence[s.Expression], positive: frozenset[str] = froze
     Args:
         positive: names of integers above zero.
     """
+    guards = [*guards, *_axes_there(guards)]
     if not guards or (not positive and _few_values_satisfy(guards)):
         return True
     if not has_solver():
@@ -53,6 +54,26 @@ def satisfiable(guards: Sequence[s.Expression], positive: frozenset[str] = froze
         solver.add(fact)
     answer = solver.check()
     return None if answer == z3.unknown else bool(answer == z3.sat)
+
+
+def _axes_there(guards: Sequence[s.Expression]) -> Iterator[s.Expression]:
+    """That a tensor has the axes whose extents are compared: without them the comparison does not hold."""
+    for guard in conjuncts(*guards):
+        if not isinstance(guard, s.Binary) or guard.operator not in _COMPARISONS:
+            continue
+        for side in (guard.left, guard.right):
+            match side:
+                case s.Call(function="extent", arguments=(s.Name() as tensor, s.Number(value=int(axis)))):
+                    least = axis + 1
+                case s.Call(
+                    function="extent",
+                    arguments=(s.Name() as tensor, s.Unary(operator="-", operand=s.Number(value=int(axis)))),
+                ):
+                    least = axis
+                case _:
+                    continue
+            rank = s.Call(side.span, "rank", (tensor,))
+            yield s.Binary(side.span, ">=", rank, s.Number(side.span, least))
 
 
 def _fractions(guards: Sequence[s.Expression]) -> frozenset[str]:

@@ -106,6 +106,7 @@ _CERTAIN = (
     "used as an index",
     "no dtype",
     "has no value here",
+    "is a list of tensors",
 )
 """What messages of definitions say that no other operand types or attributes can mend."""
 

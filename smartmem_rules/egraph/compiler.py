@@ -236,7 +236,7 @@ def _engine_rules(session: str, noted: str) -> list[str]:
         "(rule ((= ?r (View ?v ?outer)) (= ?v (View ?x ?inner)) (!= ?r ?v) (!= ?v ?x) (= ?h (host))"
         f' (= ?k {composed}) (!= ?k ""))'
         f' ((union ?r (View ?x ?k)) (by_View ?x ?k "{ENGINE}") {noted}) :ruleset {ENGINE} :name "{ENGINE}#compose")',
-        f'(rule ((= ?r (View ?x ?k)) (= ?h (host)) (= "yes" {question(session, "identity", ["?k"])}))'
+        '(rule ((= ?r (View ?x ?k)) (= 1 (count-matches ?k "I")))'
         f' ((union ?r ?x)) :ruleset {ENGINE} :name "{ENGINE}#identity")',
         f'(rule ((= ?m (meta ?c)) (= 1 (count-matches ?m "C")) (= ?h (host))'
         f' (= ?u {question(session, "uniform", ["?m"])}) (!= ?u ""))'

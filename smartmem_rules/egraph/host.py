@@ -1,6 +1,7 @@
 """What egglog asks Python while it runs.
 
-egglog keeps texts only: metas (`m7`, constants `C7`), attributes (`a3`) and index maps (`v5`) are interned here.
+egglog keeps texts only: metas (`m7`, constants `C7`), attributes (`a3`) and index maps (`v5`, those that change
+nothing `I5`) are interned here.
 A rule asks with one line, `SESSION|SUBJECT|text|text...`, and gets a text back; "" means no.
 """
 
@@ -92,7 +93,7 @@ class Host:
 
     def __enter__(self) -> Host:
         _sessions[self.session] = self
-        self.answers.update({"compose": _compose, "identity": _identity, "uniform": _uniform, "leaf": _leaf})
+        self.answers.update({"compose": _compose, "uniform": _uniform, "leaf": _leaf})
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -128,7 +129,8 @@ class Host:
             if better != map_:
                 name = self._map_names[map_] = self.map_name(better)
             else:
-                name = self._map_names[map_] = f"v{len(self.maps)}"
+                mark = "I" if map_.is_identity else "v"
+                name = self._map_names[map_] = f"{mark}{len(self.maps)}"
                 self.maps.append(map_)
         return name
 
@@ -183,10 +185,6 @@ class Host:
 def _compose(host: Host, texts: Sequence[str]) -> str:
     inner, outer = texts
     return host.composed(inner, outer)
-
-
-def _identity(host: Host, texts: Sequence[str]) -> str:
-    return "yes" if host.map(texts[0]).is_identity else ""
 
 
 def _uniform(host: Host, texts: Sequence[str]) -> str:

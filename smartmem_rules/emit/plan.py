@@ -10,7 +10,6 @@ from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.demands import demands_of
 from smartmem_rules.emit.emit import emit
 from smartmem_rules.emit.gathered import gathered_plan
-from smartmem_rules.emit.spares import spares_of
 from smartmem_rules.invariants.verify import in_full, verify_kernels, verify_plan
 from smartmem_rules.plan.artefact import Demands, Enqueue, Plan, Source
 from smartmem_rules.plan.build import Planning
@@ -19,7 +18,6 @@ from smartmem_rules.plan.kernel.model import PlanError, Stored
 from smartmem_rules.plan.printer import sources_text
 from smartmem_rules.plan.schedule.elementwise import Choice
 from smartmem_rules.plan.scheduling import Scheduled, schedule, schedule_alone
-from smartmem_rules.probes.making import probes_of
 from smartmem_rules.records import dataclass
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.statistics import PlanStatistics, Statistics
@@ -65,6 +63,9 @@ def finish(
 
 def testing_itself(plan: Plan, scheduled: Scheduled) -> Plan:
     """The plan of scheduled launches with probes, and with other schedules for launches whose probe fails."""
+    from smartmem_rules.emit.spares import spares_of  # start-up time
+    from smartmem_rules.probes.making import probes_of  # start-up time
+
     tensors = {**scheduled.tensors, **plan.tensors}  # launches may have gathered theirs
     made = probes_of(plan, tensors, scheduled.planning.graph.constants)
     target = _target(scheduled.planning)

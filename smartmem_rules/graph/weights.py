@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,7 @@ def tensor_type(tensor: onnx.TensorProto) -> TensorType:
     return TensorType(dtype_name(tensor.data_type), tuple(tensor.dims))
 
 
+@cache
 def dtype_name(code: int) -> str:
     """The name of an ONNX element type, `string` for text; raises GraphError for a code that ONNX does not have."""
     if code == onnx.TensorProto.STRING:
@@ -66,7 +68,12 @@ def dtype_name(code: int) -> str:
 
 
 def array_type(array: Array) -> TensorType:
-    return TensorType("string" if array.dtype.kind in "OUS" else array.dtype.name, array.shape)
+    return TensorType(_name(array.dtype), array.shape)
+
+
+@cache
+def _name(dtype: np.dtype) -> str:
+    return "string" if dtype.kind in "OUS" else dtype.name
 
 
 def graph_tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:

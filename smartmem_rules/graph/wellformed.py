@@ -28,6 +28,7 @@ _SINGLE = {
     _Attribute.TYPE_PROTO: "tp",
 }
 """Types of attributes whose value is a message, and the field that holds it."""
+_TYPES = frozenset(_Tensor.DataType.values())
 _OPERATORS_WITH_BODIES: Mapping[str, Mapping[str, tuple[int, int]]] = {
     "If": {"then_branch": (0, 0), "else_branch": (0, 0)},
     "Loop": {"body": (2, 1)},
@@ -202,7 +203,7 @@ class _Check:
 
     def _tensor(self, tensor: onnx.TensorProto, where: str) -> None:
         self.text(tensor.name, where)
-        if tensor.data_type == _Tensor.UNDEFINED or tensor.data_type not in _Tensor.DataType.values():
+        if tensor.data_type == _Tensor.UNDEFINED or tensor.data_type not in _TYPES:
             self.fault(f"the element type {tensor.data_type} of {where} is not one of ONNX")
             return
         if tensor.HasField("segment"):

@@ -222,6 +222,10 @@ def conjuncts(*conditions: Expression) -> Iterator[Expression]:
             yield condition
 
 
+_OF_TYPES = frozenset({"shape", "extent", "rank", "dtype", "present"})
+"""Functions that ask for the type of a tensor, not for its elements."""
+
+
 def tensors_of(expression: Syntax) -> Iterator[tuple[str, Span]]:
     """The tensors of which loops inside of an expression read elements, each with the place of the read."""
     stack: list[tuple[object, bool]] = [(expression, False)]
@@ -233,4 +237,8 @@ def tensors_of(expression: Syntax) -> Iterator[tuple[str, Span]]:
             looping = looping or isinstance(node, Reduction)
             if looping and isinstance(node, Subscript) and isinstance(node.base, Name):
                 yield node.base.id, node.span
+            if isinstance(node, Call) and node.function in _OF_TYPES and isinstance(node.arguments[0], Subscript):
+                # `extent(xs[m], 0)`: the type of a member of a list says nothing of elements
+                stack.append(((node.arguments[0].items, node.arguments[1:]), looping))
+                continue
             stack.extend((getattr(node, name), looping) for name in parts_of(node))

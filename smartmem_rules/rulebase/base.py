@@ -30,6 +30,7 @@ from smartmem_rules.language.parsing.source import read_source
 from smartmem_rules.language.schema import typed
 from smartmem_rules.records import dataclass
 from smartmem_rules.resources import rules_path
+from smartmem_rules.rulebase.digests import KnownDigests
 from smartmem_rules.rulebase.identity import Identities
 from smartmem_rules.rulebase.packed import PackedOperators
 
@@ -39,7 +40,11 @@ TAG = "tag:"
 
 @dataclass(kw_only=True, slots=True)
 class RuleBase:
-    """All items of all files, by kind; `operators` lists the overloads of a name in the order they are tried."""
+    """All items of all files, by kind; `operators` lists the overloads of a name in the order they are tried.
+
+    Attributes:
+        digests: of the built-in rules, from the cache; None for other rule bases.
+    """
 
     operators: MutableMapping[str, list[s.Operator]] = field(default_factory=dict)
     functions: dict[str, s.Function] = field(default_factory=dict)
@@ -60,6 +65,7 @@ class RuleBase:
     layouts: dict[str, LayoutWeights] = field(default_factory=dict)
     fuses: dict[str, FuseBlock] = field(default_factory=dict)
     exports: dict[str, Export] = field(default_factory=dict)
+    digests: KnownDigests | None = None
 
     def rule_names(self) -> set[str]:
         """The names that can be switched off one by one."""
@@ -122,6 +128,7 @@ def _built_in(versions: tuple[_Version, ...]) -> RuleBase:
     base = _checked(load_modules(shipped), [])
     if kept.folder() is not None:
         with contextlib.suppress(pickle.PicklingError, RecursionError):
+            base.digests = KnownDigests.of(base)  # which looks at operators, so these are packed afterwards
             base.operators = PackedOperators(base.operators)
         kept.write_pickle(key, base)
     return base

@@ -188,6 +188,7 @@ def _evaluate(index: Index, grid: dict[Var, np.ndarray]) -> np.ndarray | None:
     return total
 
 
+@lru_cache(maxsize=1 << 14)
 def keeps_order(view: IndexMap) -> bool:
     """Whether the view has the same elements as its source in the same row-major order."""
     same_size = math.prod(view.shape) == math.prod(view.source)

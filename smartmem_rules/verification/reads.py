@@ -13,8 +13,8 @@ from smartmem_rules.language.cache import Findings, digest_of
 from smartmem_rules.records import dataclass
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.digests import functions_named
 from smartmem_rules.rulebase.identity import is_shipped
-from smartmem_rules.rulebase.verdicts import functions_named
 from smartmem_rules.verification.proof.reads.each_read import prove_each_read
 from smartmem_rules.verification.proof.reads.open_reads import MOST_WAYS, ReadProofs
 from smartmem_rules.verification.proof.reads.written_reads import reads_of

@@ -139,10 +139,18 @@ def _operator(node: Node, graph: Graph, instances: Instances) -> ast.Operator:
     return operator
 
 
-@cache
 def _versions(name: str) -> tuple[int, ...]:
-    every = onnx.defs.get_all_schemas_with_history()
-    return tuple(sorted(schema.since_version for schema in every if (schema.name, schema.domain) == (name, "")))
+    return _all_versions().get(name, ())
+
+
+@cache
+def _all_versions() -> dict[str, tuple[int, ...]]:
+    """The versions of ONNX's operators that have a new definition of each of them."""
+    found: dict[str, list[int]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if not schema.domain:
+            found.setdefault(schema.name, []).append(schema.since_version)
+    return {name: tuple(sorted(versions)) for name, versions in found.items()}
 
 
 def least_opset(operator: ast.Operator, opset: int) -> int:

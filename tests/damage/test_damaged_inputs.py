@@ -13,7 +13,7 @@ from tests.damage.workers import outcomes
 COUNTS = {
     "model_bytes": 24,
     "model_fields": 40,
-    "language_models": 10,
+    "language_models": 4,
     "plan": 8,
     "rules": 6,
     "arrays": 12,

@@ -23,6 +23,7 @@ def _rounded(x: np.ndarray) -> np.ndarray:
         return x.astype(ml_dtypes.bfloat16).astype(np.float32)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rows", [1, 4, 7])
 @pytest.mark.parametrize("device", ["auto", "nvidia"])
 @pytest.mark.parametrize("debug", [False, True])

@@ -33,6 +33,7 @@ def product(shape: tuple[int, int, int], zero: int) -> tuple[onnx.ModelProto, np
     return model, left, (left.astype(np.int64) - zero) @ right.astype(np.int64)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("zero", [0, 7, 255])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_products_are_exact(shape: tuple[int, int, int], zero: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ def test_rows_of_odd_length(width: int, aligned: bool) -> None:
     np.testing.assert_array_equal(plan.run({"x": values})["y"], -values)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("shape", [(61, 15), (44, 55), (1, 7), (3, 9, 1)])
 def test_padded_rows_of_constants(shape: tuple[int, ...], debug: bool) -> None:

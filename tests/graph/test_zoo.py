@@ -35,7 +35,7 @@ def test_both_ways_give_the_same_weights(rules: RuleBase, tmp_path: Path) -> Non
     assert all(np.array_equal(again.constants[name], graph.constants[name]) for name in shared)
 
 
-@pytest.mark.parametrize("name", ["mobilenetv2", "swin_tiny"])
+@pytest.mark.parametrize("name", ["mobilenetv2", pytest.param("swin_tiny", marks=pytest.mark.exhaustive)])
 def test_interpreted_models_agree_with_onnxruntime(rules: RuleBase, name: str) -> None:
     runtime = pytest.importorskip("onnxruntime")
     path = MODELS / f"{name}.onnx"

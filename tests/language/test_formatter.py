@@ -19,7 +19,7 @@ from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.resources import rules_path
 from tests.language.programs import expressions, modules, printed
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(4)
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 SHIPPED = sorted(rules_path().rglob("*.smr"))

@@ -42,7 +42,7 @@ def expected(mask: Array, causal: bool) -> dict[str, Array]:
     return {"y": weights @ V, "scores": scores, "capped": scores, "masked": masked, "weights": weights}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("causal", [0, 1])
 @pytest.mark.parametrize("name", MASKS)
 def test_masks(name: str, causal: int) -> None:

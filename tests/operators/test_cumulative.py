@@ -31,6 +31,7 @@ def _expected(x: np.ndarray, exclusive: int, reverse: int) -> np.ndarray:
     return sums[:, ::-1] if reverse else sums
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("exclusive", "reverse"), FORMS)
 def test_lengths_that_are_known_at_run_time(exclusive: int, reverse: int) -> None:
     plan = optimize(_model("n", onnx.TensorProto.INT32, exclusive, reverse), dims={"n": (1, max(LENGTHS))})
@@ -39,6 +40,7 @@ def test_lengths_that_are_known_at_run_time(exclusive: int, reverse: int) -> Non
         np.testing.assert_array_equal(plan.run({"x": x})["y"], _expected(x, exclusive, reverse))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("length", "dtype"), [(1, np.float64), (300, np.float32), (20_001, np.float64)])
 @pytest.mark.parametrize(("exclusive", "reverse"), FORMS)
 def test_nan_reaches_what_comes_behind_it(length: int, dtype: type, exclusive: int, reverse: int) -> None:

@@ -84,6 +84,7 @@ def same(proto: onnx.ModelProto, feeds: dict[str, Array], level: str = "smartmem
     np.testing.assert_array_equal(planned(proto.SerializeToString(deterministic=True), level).run(feeds)["y"], wanted)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("way", WAYS)
 def test_elements_of_one_axis(way: str, reduction: str) -> None:
@@ -107,6 +108,7 @@ def test_elements_of_several_axes(reduction: str, dtype: str, level: str) -> Non
     same(model("ScatterElements", feeds, x.shape, axis=1, reduction=reduction), feeds, level)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("way", ["anywhere", "one place"])
 def test_slices_at_places_of_two_axes(way: str, reduction: str) -> None:
@@ -119,6 +121,7 @@ def test_slices_at_places_of_two_axes(way: str, reduction: str) -> None:
     same(model("ScatterND", feeds, x.shape, reduction=reduction), feeds)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("operator", ["ScatterElements", "ScatterND"])
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "float16"])
 def test_types_that_are_only_moved(operator: str, dtype: str) -> None:
@@ -129,6 +132,7 @@ def test_types_that_are_only_moved(operator: str, dtype: str) -> None:
     same(model(operator, feeds, x.shape), feeds)
 
 
+@pytest.mark.optimized  # it computes for longer than it is compiled
 def test_a_hundred_thousand_updates_to_as_many_places() -> None:
     random = np.random.default_rng(0)
     count = 100_000
@@ -137,6 +141,7 @@ def test_a_hundred_thousand_updates_to_as_many_places() -> None:
     same(model("ScatterElements", feeds, x.shape), feeds)
 
 
+@pytest.mark.optimized  # it computes for longer than it is compiled
 def test_maxima_go_back_to_many_places() -> None:
     random = np.random.default_rng(1)
     shape, grown = (2, 3, 96, 80), (2, 3, 192, 160)

@@ -19,6 +19,7 @@ BASES: dict[str, list[float]] = {
 EXPONENTS = [0, 1, 2, -1, -3, 31, 64, 2**24 + 1, 2**31 - 1, 2**31 - 2, 2**32, 2**32 + 1, 2**53 + 1, 2**63 - 1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("exponent", ["int32", "uint32", "int64", "uint64"])
 @pytest.mark.parametrize("base", BASES)
 def test_the_parity_of_an_exponent_is_that_of_the_integer(base: str, exponent: str) -> None:

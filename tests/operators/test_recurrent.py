@@ -89,6 +89,7 @@ def test_a_recurrence_of_no_steps_ends_with_zeros(operator: str, direction: str)
         np.testing.assert_array_equal(state, np.zeros_like(feeds["h0"]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 def test_a_sequence_of_no_steps_ends_with_zeros(operator: str, direction: str) -> None:

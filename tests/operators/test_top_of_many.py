@@ -30,6 +30,7 @@ def _places(x: np.ndarray, axis: int, k: int, largest: int) -> np.ndarray:
     return np.moveaxis(np.lexsort((order, sign * keys, sign * marks.astype(int)), axis=-1)[..., :k], -1, axis)
 
 
+@pytest.mark.optimized  # it computes for longer than it is compiled
 @pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize(
     ("shape", "axis", "k", "dtype"),

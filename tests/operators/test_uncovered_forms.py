@@ -101,6 +101,7 @@ def test_nothing_is_selected_from_nothing() -> None:
     assert optimize(model).run({"x": np.zeros((0, 3), np.float32)})["y"].shape == (2, 0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("axes", [[1, 1], [1, -3], [0, 3, -1]], ids=str)
 @pytest.mark.parametrize("operator", ["ReduceSum", "ReduceMean", "ReduceProd", "ReduceL2", "ReduceMax"])
 def test_an_axis_that_is_named_twice_is_reduced_once(operator: str, axes: list[int]) -> None:
@@ -177,6 +178,7 @@ def test_same_as_onnxruntime(operator: str, feeds: dict[str, np.ndarray], attrib
     np.testing.assert_allclose(known["y"], session.run(None, feeds)[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.optimized  # it computes for longer than it is compiled
 @pytest.mark.parametrize(("dtype", "bound"), [(np.float32, 1e-6), (np.float16, 2.0**-11)])
 def test_a_long_transform_has_exact_turns(dtype: type, bound: float) -> None:
     """Beyond 2^24 the products of places and frequencies are no numbers of single precision, beyond 2^11 no halves."""
@@ -195,6 +197,7 @@ LONG = [[0, 0, 9, 9], [1, 2, 5.5, 7.25], [-4, -3, 3, 3], [4, 4, 4, 4], [6, 6, 30
 """Regions inside, over the edges, of no extent, far longer than the data, and with their ends before their starts."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("opset", "attributes"),
     [(10, {}), (16, {}), (16, {"coordinate_transformation_mode": "output_half_pixel"})],

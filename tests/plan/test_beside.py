@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -52,7 +53,42 @@ def test_little_waits_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         for seed in range(6):
             beside.made(values(seed).size, later(seed))
             assert len(filled) >= seed - 1
-    assert filled == list(range(6))
+    assert sorted(filled) == list(range(6))
+
+
+def test_who_leaves_the_block_fills_what_the_thread_has_not_begun_with() -> None:
+    begun, gate = threading.Event(), threading.Event()
+
+    def first() -> np.ndarray:
+        begun.set()
+        assert gate.wait(10)
+        return values(0)
+
+    def second() -> np.ndarray:
+        gate.set()  # the thread waits for this
+        assert threading.current_thread() is threading.main_thread()
+        return values(1)
+
+    with Beside() as beside:
+        found = [beside.made(values(0).size, first), beside.made(values(1).size, second)]
+        assert begun.wait(10)
+    for seed, one in enumerate(found):
+        np.testing.assert_array_equal(one, values(seed).reshape(-1))
+
+
+def test_what_an_array_is_made_of_goes_when_it_is_filled() -> None:
+    source = values(0)
+    alive = weakref.ref(source)
+    gone = threading.Event()
+    weakref.finalize(source, gone.set)
+
+    def first(source: np.ndarray = source) -> np.ndarray:
+        return source
+
+    with Beside() as beside:
+        beside.made(source.size, first)
+        del source, first
+        assert gone.wait(10), alive()
 
 
 def test_errors_of_the_thread_are_raised() -> None:

@@ -20,6 +20,7 @@ def _feeds(dtype: str) -> dict[str, Array]:
     return {"a": normal(6, 1, 1, dtype=dtype), "b": normal(6, 1, 40, dtype=dtype, seed=1)}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", MODES, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_the_place_of_a_largest_element_is_found(dtype: str, mode: Mode) -> None:
@@ -33,6 +34,7 @@ def test_the_place_of_a_largest_element_is_found(dtype: str, mode: Mode) -> None
     np.testing.assert_allclose(got["y"].ravel(), products[places], rtol=2e-3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", MODES, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_the_largest_of_a_row_is_as_large_as_one_of_the_row(dtype: str, mode: Mode) -> None:

@@ -63,8 +63,13 @@ def units(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("units")
-@pytest.mark.parametrize(("units", "ends"), [("8.0", False), ("9.0", True)], indirect=["units"])
-def test_the_kernel_of_the_rows_adds_up(tmp_path: Path, ends: bool) -> None:
+@pytest.mark.parametrize(
+    ("units", "ends"),
+    # compiling either takes PoCL ten seconds
+    [("8.0", False), pytest.param("9.0", True, marks=pytest.mark.exhaustive)],
+    indirect=["units"],
+)
+def test_the_kernel_of_the_rows_adds_up(tmp_path: Path, ends: bool, all_cases: bool) -> None:
     path = perceptrons(tmp_path / "model.onnx", ends=ends)
     plan = optimize(path, device="nvidia", dtype="float16")
     assert ordered_launches(plan.kernels)
@@ -79,6 +84,8 @@ def test_the_kernel_of_the_rows_adds_up(tmp_path: Path, ends: bool) -> None:
     with ONE_LAUNCH.set_to("off"):
         apart = optimize(path, device="nvidia", dtype="float16")
     assert not readers_of_sums(apart)
+    if not all_cases:  # the plan's check has compared it with the definitions already
+        return
     given = {"x0": normal(ROWS, WIDTH, seed=7)}
     ours, theirs = plan.run(given)["y"], apart.run(given)["y"]
     assert np.abs(ours - theirs).max() < 4e-3 * np.abs(theirs).max()

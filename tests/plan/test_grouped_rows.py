@@ -61,6 +61,7 @@ def test_groups_are_stored_in_vectors() -> None:
         assert "*(__global float8*)" in function, function
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("device", ["pocl", "nvidia", "adreno_740"])
 @pytest.mark.parametrize("memory", ["buffer", "image"])
 def test_groups_are_right(device: str, memory: str) -> None:

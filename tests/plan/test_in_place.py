@@ -59,6 +59,7 @@ def test_a_sum_is_written_over_its_addend(device: str, dtype: str) -> None:
     assert planned(RESIDUAL, IMAGE, KERNEL, Mode(device=device, dtype=dtype)) == {"d": "a"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("level", LEVELS[:-1])
 def test_other_levels_keep_tensors_apart(level: str) -> None:
     assert planned(RESIDUAL, IMAGE, KERNEL, Mode(level)) == {}

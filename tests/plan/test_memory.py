@@ -96,6 +96,7 @@ def test_nothing_is_overwritten_before_its_last_reader(
 
 @settings(deadline=None, max_examples=50)
 @given(programs())
+@pytest.mark.optimized  # it computes for longer than it is compiled
 def test_the_memory_lies_between_the_bound_and_no_sharing(
     program: tuple[dict[str, Stored], list[Launch], Pairs],
 ) -> None:

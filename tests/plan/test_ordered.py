@@ -32,7 +32,7 @@ from tests.plan.models import Node, model, normal
 from tests.plan.programs import rules
 from tests.plan.running import LEVELS
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = [pytest.mark.sampled(2), pytest.mark.optimized]  # other processes run its plans, too
 
 pytest.importorskip("onnxruntime")
 

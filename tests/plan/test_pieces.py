@@ -31,6 +31,7 @@ def movers(nodes: list[Node], outputs: str, mode: Mode, **constants: Array) -> i
     return sum(kernel.moves_only for launch in plan.launches for kernel in launch.kernels)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", [Mode(), Mode("eliminate"), Mode(device="nvidia"), Mode(device="adreno_740")], ids=str)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_parts_are_written_where_they_belong(axis: int, mode: Mode) -> None:

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.syntax import Rewrite
 from smartmem_rules.lsp.hover import status_text
 from smartmem_rules.lsp.library import Library
+from smartmem_rules.rulebase import base as module
 from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.digests import Digests
 from smartmem_rules.rulebase.verdicts import record, recorded, shipped
 
 
@@ -38,6 +41,33 @@ def test_a_verdict_is_that_of_the_rule_as_it_stands(tmp_path: Path, monkeypatch:
     other = load_rules()
     other.operators["Add"] = other.operators["Sub"]
     assert recorded(other) == {}
+
+
+def test_digests_that_were_kept_are_those_of_the_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path))
+    load_rules()
+    module._built_in.cache_clear()  # the next are those of the cache
+    base, anew = load_rules(), load_rules()
+    anew.digests = None
+    assert base.digests is not None
+    assert all(base.digests.rules[rule.name][0] is rule for rule in base.rules())
+    computed = {rule.name: Digests(anew).of(rule) for rule in anew.rules()}
+    assert {rule.name: Digests(base).of(rule) for rule in base.rules()} == computed
+    assert load_rules(disable=["add_zero"]).digests == base.digests
+
+
+def test_digests_that_were_kept_are_not_those_of_changed_functions() -> None:
+    base = load_rules()
+    rule, name = next(
+        (rule, name)
+        for rule in base.rewrites
+        for name in base.functions
+        if any(f"{name}(" in print_expression(guard) for guard in rule.guards)
+    )
+    before = Digests(base).of(rule)
+    other = next(one for one in base.functions.values() if one.name != name)
+    base.functions[name] = replace(base.functions[name], body=other.body)
+    assert Digests(base).of(rule) != before
 
 
 def test_the_verdicts_that_ship_are_those_of_the_rules_as_they_stand() -> None:

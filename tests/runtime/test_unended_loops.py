@@ -200,6 +200,7 @@ def test_a_loop_that_nothing_depends_on_need_not_end() -> None:
     np.testing.assert_array_equal(plan.run(feeds_of(x=[1.0, 2.0], bound=np.inf))["y"], [-1.0, -2.0])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("asked", list(ASKED))
 @pytest.mark.parametrize("each", ["Identity (s0)", "Identity (i)", "Cast <to = 7> (h)"])
 @pytest.mark.parametrize("steps", [1, 3])

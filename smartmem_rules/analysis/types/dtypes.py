@@ -22,35 +22,42 @@ class Dtypes:
     variables: dict[str, frozenset[str]] = field(default_factory=dict)
     conflict: tuple[s.Pattern, str] | None = None
 
-    def of(self, pattern: s.Pattern) -> frozenset[str]:
-        """The dtypes that a pattern can have; empty where it cannot be made."""
+    def of(self, pattern: s.Pattern, asked: frozenset[str] = ALL) -> frozenset[str]:
+        """The dtypes that a pattern can have; empty where it cannot be made.
+
+        Args:
+            asked: the dtypes that what reads the pattern takes; nothing more is said of its variables without them.
+        """
         if isinstance(pattern, s.PatternVariable):
             return self.variables.get(pattern.name, ALL)
         if isinstance(pattern, s.PatternNumber | s.PatternComputed):
             return _NUMBERS
         assert isinstance(pattern, s.PatternOperator)
         given = [self.of(argument) for argument in pattern.arguments]
+        given_of = dict(zip(pattern.arguments, given, strict=True))
         results: set[str] = set()
         wanted = [set[str]() for _ in given]
         overloads = self.operators.get(pattern.operator, ())
         for operator in overloads:
-            fit = _fit(operator, pattern, given)
+            fit = _fit(operator, pattern, given, asked)
             if fit is not None:
                 results |= fit[0]
                 for all_, own in zip(wanted, fit[1], strict=True):
                     all_ |= own
         if not results:
-            if self.conflict is None and overloads:
+            if self.conflict is None and overloads and asked == ALL:
                 self.conflict = (pattern, _reason(pattern, given, overloads[0]))
             return ALL
         for argument, one in zip(pattern.arguments, wanted, strict=True):
             if isinstance(argument, s.PatternVariable):
                 self.variables[argument.name] = self.variables.get(argument.name, ALL) & frozenset(one)
+            elif isinstance(argument, s.PatternOperator) and not given_of[argument] <= one:
+                self.of(argument, frozenset(one))
         return frozenset(results)
 
 
 def _fit(
-    operator: s.Operator, pattern: s.PatternOperator, given: Sequence[frozenset[str]]
+    operator: s.Operator, pattern: s.PatternOperator, given: Sequence[frozenset[str]], asked: frozenset[str]
 ) -> tuple[frozenset[str], list[frozenset[str]]] | None:
     """Dtypes of the result and of each argument under one overload, None where it takes none of them."""
     formals = [item for item in operator.inputs if item.constant is None]
@@ -72,6 +79,11 @@ def _fit(
     place = min(pattern.output or 0, len(operator.outputs) - 1)
     dtype = operator.outputs[place].type.dtype
     result = bound.get(dtype) or (allowed_dtypes(operator, dtype) if dtype in DTYPE_CLASSES else ALL)
+    result &= asked
+    if not result:
+        return None
+    if dtype in bound:
+        bound[dtype] = result
     arguments = []
     for formal, actual in zip(formals, given, strict=False):
         assert formal.type is not None

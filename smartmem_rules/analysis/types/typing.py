@@ -18,7 +18,7 @@ from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
-from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.expr import ALL_DTYPES, TensorType
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate, instantiate_overload
 
 ATTEMPTS = 48
@@ -101,6 +101,8 @@ class _Facts:
     values: Mapping[str, float]
     present: frozenset[str]
     ranks: Mapping[str, int]
+    dtypes: tuple[str, ...] = ()
+    """Element types that guards name; a drawing that prefers others would satisfy none of these guards."""
 
     @staticmethod
     def of(guards: tuple[s.Expression, ...]) -> _Facts:
@@ -123,7 +125,14 @@ class _Facts:
             pair = _value_and_number(guard)
             if pair is not None:
                 values[pair[0]] = pair[1]
-        return _Facts(frozenset(constants), values, frozenset(present), ranks)
+        texts = (node.value for node in nodes(guards) if isinstance(node, s.Text) and node.value in ALL_DTYPES)
+        dtypes = tuple(dict.fromkeys(texts))
+        return _Facts(frozenset(constants), values, frozenset(present), ranks, dtypes)
+
+    def wanted(self, number: int) -> tuple[str, ...]:
+        """The element types that an attempt draws first: another one in each, and in some the usual ones."""
+        place = number % (len(self.dtypes) + 1)
+        return self.dtypes[place : place + 1]
 
 
 def _value_and_number(guard: s.Expression) -> tuple[str, float] | None:
@@ -164,7 +173,7 @@ class _Solver:
         assert isinstance(pattern, s.PatternOperator)
         overloads = self.base.operators[pattern.operator]
         operator = overloads[0] if self.number < 3 else self.random.choice(overloads)
-        drawing = Drawing(self.base, operator, self.random, self.number)
+        drawing = Drawing(self.base, operator, self.random, self.number, wanted=self.facts.wanted(self.number))
         known = self._known(pattern)
         arguments = self._arguments(pattern)
         count = len(arguments) + (2 if pattern.variadic is not None else 0)
@@ -223,7 +232,11 @@ class _Solver:
         return name in self.facts.constants and self.random.random() < 0.3
 
     def _neighbour(self, known: Mapping[int, Operand]) -> str:
-        return next((type_.dtype for type_ in known.values() if type_ is not None), "float32")
+        return next((type_.dtype for type_ in known.values() if type_ is not None), self._first_dtype())
+
+    def _first_dtype(self) -> str:
+        """What is drawn where nothing says which element type is meant."""
+        return next(iter(self.facts.wanted(self.number)), "float32")
 
     def _arguments(self, pattern: s.PatternOperator) -> list[s.Pattern]:
         arguments = list(pattern.arguments)

@@ -258,8 +258,7 @@ class Emission:
         if not others:
             self._along(first, vectors, mine, element)
             return
-        head = mine.head(self.expressions.name(first), first.extent) if mine else None
-        with self.expressions.loop(first, head):
+        with self.expressions.divided(first, mine):
             self._nest(tuple(others), vectors, None if divided is None else divided - 1, team, element)
 
     def _vectors(self, axis: Var, body: Expr) -> int:
@@ -276,7 +275,7 @@ class Emission:
         """`element(values, lane)` for all places of one axis: whole vectors first, then what is left."""
 
         def loop(var: Var) -> Any:
-            return self.expressions.loop(var, team.head(self.expressions.name(var), var.extent) if team else None)
+            return self.expressions.divided(var, team)
 
         if not vectors:
             with loop(axis):

@@ -62,6 +62,13 @@ class Loops(Indices):
         yield
         self.team = team
 
+    @contextmanager
+    def divided(self, var: Var, team: Team | None) -> Iterator[None]:
+        """A loop whose turns the members of a team take, if there is a team: what stands in the loop they do alone."""
+        head = None if team is None else team.head(self.name(var), var.extent)
+        with self.without_team(), self.loop(var, head):
+            yield
+
     def writes_out(self, block: Var) -> bool:
         """Whether all turns of a loop over vectors are written out: few of them, on a CPU."""
         if self.unrolls or self.team is not None:

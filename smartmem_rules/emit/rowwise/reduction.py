@@ -128,8 +128,7 @@ def _write_texels(emission: Emission, store: Store, axes: tuple[Var, ...]) -> No
         whole, rest = divmod(along.extent, 4)
         lane, block = Var("lane", 4), Var(f"{along.name}_block", whole)
         if whole:
-            head = team.head(emission.expressions.name(block), whole) if team else None
-            with emission.expressions.loop(block, head):
+            with emission.expressions.divided(block, team):
                 base = variable(block)
                 emission.store(store, {along: add(scale(base, 4), variable(lane))}, lane)
         if rest:

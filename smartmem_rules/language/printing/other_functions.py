@@ -7,6 +7,7 @@ from collections.abc import Collection
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.fixes import Fix, advice, replacement
 from smartmem_rules.language.printing.builtin_docs import DOCS
+from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.vocabulary import DTYPES
 
 _SAME = {
@@ -34,7 +35,8 @@ _OTHER = {
     **dict.fromkeys(("where",), "write `if CONDITION then VALUE else OTHER`, or `select(CONDITION, VALUE, OTHER)`"),
     **dict.fromkeys(("clip",), "write `min(max(x, LOW), HIGH)`"),
     **dict.fromkeys(("relu",), "write `max(x, 0)`"),
-    **dict.fromkeys(("square", "sqr"), "write `x * x`"),
+    "square": "a square is a power: write `{0} ** 2`",
+    "sqr": "did you mean `sqrt`? a square is a power, `{0} ** 2`",
     **dict.fromkeys(("average", "avg"), "a mean is a reduction: `mean(k < K) x[k]`"),
     **dict.fromkeys(("is_scalar", "scalar"), "write `prod(shape(x)) == 1`, or `rank(x) == 0`"),
     **dict.fromkeys(("in", "member", "isin"), "write `contains([1, 2], VALUE)`"),
@@ -106,7 +108,15 @@ def of_another_language(call: s.Call, place: s.Span, known: Collection[str]) -> 
         return replacement(f"write `{same}`", place, same)
     if name in _TYPES:
         return advice(f"write `cast(x, {_TYPES[name] or name})`")
-    return advice(_OTHER[name]) if name in _OTHER else None
+    if name not in _OTHER:
+        return None
+    return advice(_OTHER[name].replace("{0}", _factor(call.arguments[0]) if call.arguments else "x"))
+
+
+def _factor(expr: s.Expression) -> str:
+    """An expression as the base of a power."""
+    shown = print_expression(expr)
+    return shown if isinstance(expr, s.Name | s.Subscript | s.Call | s.Number) else f"({shown})"
 
 
 def operator_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix | None:

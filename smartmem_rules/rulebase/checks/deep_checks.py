@@ -15,10 +15,11 @@ from smartmem_rules.language.cache import Findings, digest_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Fix, advice, any_of, replacement
+from smartmem_rules.language.fixes import Fix, advice, replacement
+from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.records import dataclass
+from smartmem_rules.rulebase.checks.definition_fixes import mended
 from smartmem_rules.rulebase.checks.meaning_checks import elements_required
-from smartmem_rules.tensor.binding import DTYPE_CLASSES
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
 _MOST_IN_MEMORY = 4096
@@ -46,7 +47,8 @@ class DeepChecker:
         if "failure" in found:
             note = "found by trying operand types that its signature admits"
             message = f"`{operator.name}` cannot be computed: {found['failure']}"
-            place, fix = _place_of(found.get("at"), written), _mended(found["failure"])
+            place = _place_of(found.get("at"), written)
+            fix = mended(found["failure"], written, place)
             if "used as an index" in found["failure"] and any(node.span == place for node in nodes(written.requires)):
                 yield elements_required(written, place)
                 return
@@ -61,11 +63,7 @@ class DeepChecker:
             yield Diagnostic(Code.BAD_COST, "error", reason, written.costs[place].value.span, note=note, fix=fix)
         for equation in written.equations:
             if equation.tensor in found.get("no_views", ()):
-                message = f"`{equation.tensor}` is no view: it computes with elements or reads several"
-                word = equation.place("view")
-                marked = word._replace(end_line=equation.place("name").line, end_column=equation.place("name").column)
-                fix = replacement("leave `view` out, or write one plain read", marked, "")
-                yield Diagnostic(Code.NOT_A_VIEW, "error", message, equation.place("name"), fix=fix)
+                yield _no_view(equation)
         yield from _declared(written, found)
 
     def rewrite(self, rule: s.Rewrite, written: s.Rewrite) -> Iterator[Diagnostic]:
@@ -119,27 +117,17 @@ class DeepChecker:
         return known
 
 
-def _mended(failure: str) -> Fix:
-    """How to mend a definition whose element types do not fit."""
-    if failure.startswith("operands of"):
-        return advice("convert one of them: `cast(x[i], float32)`; an index becomes a number by `float(i)`")
-    if "operand is absent" in failure:
-        return advice("say what stands for an absent operand, `(b[m] else 0)`, or ask for it, `if present(b) then ...`")
-    if "has no value here" in failure:
-        word = failure.partition(" has no value here")[0].rpartition(" ")[2]
-        if word in DTYPE_CLASSES:
-            dtypes = any_of(DTYPE_CLASSES[word])
-            return advice(f"`{word}` is a class of element types; write one of them: {dtypes}")
-        return advice(
-            f"`{word}` is a tensor, and an equation computes elements: read one, `{word}[*i]` or `{word}[i, k]`"
-        )
-    if "its definition" in failure:
-        declared = re.search(r" is (\w+), its definition", failure)
-        dtype = declared[1] if declared else "T"
-        return advice(f"convert the right side, `cast(..., {dtype})`, or declare the type that it has")
-    if "used as an index" in failure:
-        return advice("an index is an integer tensor or a loop's variable: declare `indices: int64[*S]`")
-    return advice("change what the message names, or add a `require` that leaves such operands out")
+def _no_view(equation: s.EquationSyntax) -> Diagnostic:
+    """An equation that is called a view and whose elements are not all read at one place."""
+    reason = "it computes with elements or reads several"
+    chosen = next((n for n in nodes(equation.body) if isinstance(n, s.Subscript) and n.default is not None), None)
+    if chosen is not None and equation.body is chosen:
+        reason = "`else` gives elements that are no element of an operand"
+    word = equation.place("view")
+    marked = word._replace(end_line=equation.place("name").line, end_column=equation.place("name").column)
+    fix = replacement("leave `view` out, or write one plain read", marked, "")
+    message = f"`{equation.tensor}` is no view: {reason}"
+    return Diagnostic(Code.NOT_A_VIEW, "error", message, equation.place("name"), fix=fix)
 
 
 def _keep_finding(rule: s.Keep) -> dict[str, Any]:
@@ -220,7 +208,7 @@ def _outside_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any] 
 
 def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
     outside = found["outside"]
-    from smartmem_rules.analysis.axes import axis_meant, scan_axes_meant  # start-up time
+    from smartmem_rules.analysis.axes import axis_meant, extent_meant, scan_axes_meant  # start-up time
 
     later = "step" in outside["reason"]
     scans = {equation.tensor for equation in written.equations if equation.scan}
@@ -238,7 +226,7 @@ def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
         place if read is None else read.span,
         note=f"for example at {written.name}{outside['example']}",
         fix=(scan_axes_meant(written, place) if "step together" in outside["reason"] else None)
-        or (None if read is None else axis_meant(written, read))
+        or (None if read is None else axis_meant(written, read) or extent_meant(written, read))
         or advice(
             "a scan reads earlier steps, those listed above it also in their own step; all have as many steps"
             if later
@@ -307,8 +295,27 @@ def _sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
         "the sides have different types",
         written.right.span,
         note=note,
-        fix=advice(_guard_meant(found) if sometimes else _other_type(str(found["left"]), right)),
+        fix=_number_meant(written.right, right)
+        or advice(_guard_meant(found) if sometimes else _other_type(str(found["left"]), right)),
     )
+
+
+def _number_meant(right: s.Pattern, failure: str) -> Fix | None:
+    """How a number of the right side, which has the element type of the left side, gets that of its neighbour."""
+    told = re.search(r"operand \w+ of (\w+) is (\w+), another one \w+", failure)
+    if told is None:
+        return None
+    for node in nodes(right):
+        if not isinstance(node, s.PatternOperator) or node.operator != told[1]:
+            continue
+        numbers = [one for one in node.arguments if isinstance(one, s.PatternNumber) and float(one.value).is_integer()]
+        others = [one for one in node.arguments if not isinstance(one, s.PatternNumber)]
+        if len(numbers) == 1 and others:
+            shown = print_pattern(numbers[0])
+            new = f"CastLike({shown}, {print_pattern(others[0])})"
+            said = f"the number {shown} takes the element type of the left side, {told[2]}: write `{new}`"
+            return replacement(said, numbers[0].span, new)
+    return None
 
 
 def _guard_meant(found: Mapping[str, Any]) -> str:

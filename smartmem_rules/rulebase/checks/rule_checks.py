@@ -70,7 +70,8 @@ def check_rewrite(
     tensors = frozenset(part.name for part in _walk(rule.left) if isinstance(part, s.PatternVariable))
     for guard in rule.guards:
         if predicate_meant(guard, names.predicates) is None:  # what the arguments of another function mean is unknown
-            yield from impurities(guard, tensors, names)
+            open_ = set(_in_unknown_calls(guard, found))
+            yield from (one for one in impurities(guard, tensors, names) if one.span not in open_)
         yield from check_uses_of_terms(guard, rule.left)
     for part in _walk(rule.right):
         if isinstance(part, s.PatternAttribute):
@@ -198,6 +199,14 @@ def check_pattern(
         yield from _check_output(pattern, overloads)
     for argument in pattern.arguments:
         yield from check_pattern(argument, operators, names, rule, families)
+
+
+def _in_unknown_calls(guard: s.Expression, found: Collection[Diagnostic]) -> Iterator[s.Span]:
+    """The places inside of calls of functions that there are not: what arguments mean there is not known."""
+    unknown = {one.span[:3] for one in found if one.code == Code.UNDEFINED_FUNCTION}
+    for call in nodes(guard):
+        if isinstance(call, s.Call) and call.span[:3] in unknown:
+            yield from (part.span for part in nodes(call) if isinstance(part, s.Expression))
 
 
 def _check_output(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:

@@ -29,6 +29,7 @@ from smartmem_rules.graph.weights import (
 from smartmem_rules.limits import Limits
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.packed import Binding, Index, binding_of
 from smartmem_rules.runtime.mapped_pages import forget_pages
 from smartmem_rules.simplification.encoding import is_inside
 from smartmem_rules.simplification.in_place import LARGE, mapped
@@ -172,17 +173,14 @@ def _left_in_files(
 
 def _hopeless(model: onnx.ModelProto, base: RuleBase, types: Types) -> Iterator[tuple[int, str]]:
     """The nodes that need not be tried."""
-    known: dict[tuple[str, str], bool] = {}
-    for overloads in base.operators.values():
-        for one in overloads:
-            if not one.internal:
-                key = (one.onnx.domain, one.onnx.name) if one.onnx else (DEFAULT_DOMAIN, one.name)
-                sized = any(size_of(extent) is not None for output in one.outputs for extent in output.type.shape)
-                known[key] = known.get(key, False) or sized
+    bound = Index.of(base.operators).bound
+    known: dict[tuple[str, str], bool | None] = {}
+    texts = {name for name, type_ in types.items() if type_.tensor_type.elem_type == onnx.TensorProto.STRING}
+    others = {name for name, type_ in types.items() if name and not type_.HasField("tensor_type")}
     local = {(domain_of(function.domain), function.name) for function in model.functions}
     for place, node in enumerate(model.graph.node):
         key = (domain_of(node.domain), node.op_type)
-        if any(_is_text(types.get(name)) for name in (*node.input, *node.output)):
+        if not texts.isdisjoint(node.input) or not texts.isdisjoint(node.output):
             yield place, "it works on text"
             continue
         if key == (DEFAULT_DOMAIN, "Constant"):
@@ -191,17 +189,35 @@ def _hopeless(model: onnx.ModelProto, base: RuleBase, types: Types) -> Iterator[
             yield place, "a function of the model"
         elif any(a.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for a in node.attribute):
             yield place, "it has a body"
-        elif key not in known:
+        elif _is_sized(key, base, bound, known) is None:
             yield place, "the rule base defines no such operator"
         elif known[key]:
             yield place, "the extents of its results depend on data"
-        elif any(types.get(name) is not None and not types[name].HasField("tensor_type")
-                 for name in (*node.input, *node.output) if name):  # fmt: skip
+        elif not others.isdisjoint(node.input) or not others.isdisjoint(node.output):
             yield place, "it works on sequences or optional values"
 
 
-def _is_text(type_: onnx.TypeProto | None) -> bool:
-    return type_ is not None and type_.tensor_type.elem_type == onnx.TensorProto.STRING
+def _is_sized(
+    key: tuple[str, str],
+    base: RuleBase,
+    bound: Mapping[Binding, Sequence[str]],
+    known: dict[tuple[str, str], bool | None],
+) -> bool | None:
+    """Whether a definition of an operator of ONNX has extents that depend on data; None where there is none.
+
+    Args:
+        key: its domain and name.
+        bound: the names of the definitions.
+        known: what was asked before.
+    """
+    if key not in known:
+        bindings: set[Binding] = {key} if key[0] != DEFAULT_DOMAIN else {key, (None, key[1])}
+        names = {name for binding in bindings for name in bound.get(binding, ())}
+        overloads = [one for name in names for one in base.operators[name] if not one.internal]
+        outputs = [output for one in overloads if binding_of(one) in bindings for output in one.outputs]
+        sized = any(size_of(extent) is not None for output in outputs for extent in output.type.shape)
+        known[key] = sized if names else None
+    return known[key]
 
 
 def _region_model(search: _Search, left: Collection[str]) -> onnx.ModelProto:

@@ -294,7 +294,8 @@ class Elements:
             return self.element(expr.default, scope)
         if tensor is ABSENT:
             return from_value(evaluate(expr, scope), expr)
-        assert isinstance(tensor, TensorName)
+        if not isinstance(tensor, TensorName):
+            raise DefinitionError(f"{expr.span}: {_written(expr.base)} is a list of tensors, none of which is named")
         indices = tuple(as_index(i) for i in read_indices(expr, tensor, scope))  # type: ignore[arg-type]
         extents = tensor.type.shape
         read = Read(tensor.name, tuple(map(_bounded, indices, extents)), tensor.type.dtype)

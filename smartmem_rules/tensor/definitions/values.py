@@ -285,9 +285,13 @@ def _runs_over(index: Value, extent: int) -> bool:
 
 
 def _reduction(expr: ast.Reduction, scope: Scope) -> Value:
-    if scope.elements is None:
-        raise DefinitionError(f"{expr.span}: elements are not known here")
-    return scope.elements(expr, scope)
+    if scope.elements is not None:
+        return scope.elements(expr, scope)
+    if expr.kind in ("all", "any") and all(binder.kind != "loops" for binder in expr.binders):
+        # without elements: of what types say, `all(m in count(xs)) (shape(xs[m]) == shape(xs[0]))`
+        held = (truth(expr.body, inner) for inner in _inner_scopes(expr.binders, scope))
+        return all(held) if expr.kind == "all" else any(held)
+    raise DefinitionError(f"{expr.span}: elements are not known here")
 
 
 def _comprehension(expr: ast.Comprehension, scope: Scope) -> Value:
@@ -296,13 +300,19 @@ def _comprehension(expr: ast.Comprehension, scope: Scope) -> Value:
         found = list_by_arrays(expr, members, scope, _evaluate) if len(members) >= MANY else None
         if found is not None:
             return found
+    scopes = _inner_scopes(expr.binders, scope)
+    chosen = (inner for inner in scopes if expr.condition is None or truth(expr.condition, inner))
+    return tuple(_evaluate(expr.body, inner) for inner in chosen)
+
+
+def _inner_scopes(binders: Sequence[ast.Binder], scope: Scope) -> Sequence[Scope]:
+    """The scope with all combinations of values that the binders can have."""
     scopes = [scope]
-    for binder in expr.binders:
+    for binder in binders:
         scopes = [
             outer.with_values(**{binder.name: member}) for outer in scopes for member in _members(binder.bound, outer)
         ]
-    chosen = (inner for inner in scopes if expr.condition is None or truth(expr.condition, inner))
-    return tuple(_evaluate(expr.body, inner) for inner in chosen)
+    return scopes
 
 
 def _members(bound: ast.Expression, scope: Scope) -> Sequence[Value]:

@@ -65,6 +65,7 @@ def test_a_guard_makes_it_right(tmp_path: Path) -> None:
     assert verified(tmp_path, GREATEST.format(where="where prod(shape(x)) > 0")).verdict == "tested"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("left", [
     "Mul(MatMul(x, y), c)", "Gemm(x, y, c)", "Concat(x, y; axis = 0)", "ReduceSum(Add(x, y); @r)", "Conv(x, w; @c)",
 ])  # fmt: skip
@@ -101,6 +102,7 @@ def test_changes_leave_the_choices_of_the_instance_alone(tmp_path: Path) -> None
     assert not any(case.is_empty for case in search.cases(100) if case is not None), "only where they are asked for"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("operator", "expected"), [
     ("ReduceSum", 0.0), ("ReduceProd", 1.0), ("ReduceMax", -np.inf), ("ReduceMin", np.inf), ("ReduceMean", 0.0),
 ])  # fmt: skip

@@ -21,6 +21,7 @@ def search_of(name: str, seed: int = 1) -> Search:
     return Search(rule, rule.left, rule.right, Instances(base), seed)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["scale_after_biased_matmul", "divide_by_constant", "rows_of_packed_product"])
 def test_the_choices_of_an_instance_give_it_again(name: str) -> None:
     search = search_of(name)

@@ -43,6 +43,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> RuleBase:
     return load_rules((str(path),))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "verdict"), [("zero_states", "tested"), ("backwards", "failed"), ("reset", "failed")])
 def test_rules_of_recurrences_get_a_verdict(base: RuleBase, name: str, verdict: str) -> None:
     (rule,) = (rule for rule in rules_of(base) if rule.name == name)

@@ -78,6 +78,10 @@ def _word(stop: Stop) -> Slip | None:
 def _onnx(stop: Stop) -> Slip | None:
     """Domains and opsets of an `onnx` clause."""
     place = len(stop.text)
+    if re.search(r"\bonnx\s+\S+::\w+\s*\n\s*$", stop.text) and stop.rest[:1] not in (";", ","):
+        end = stop.behind_text()
+        said = edit("an `onnx` clause ends with `;`", Edit(end, " ;"))
+        return Slip(said, end._replace(column=end.column - 1), "the `;` of this clause is missing")
     called = re.match(r"\(\s*\"([\w.]+)\"\s*,\s*\"(\w+)\"[^()]*\)\s*;?", stop.rest)
     if called is not None and re.search(r"\bonnx\s*$", stop.text):
         new = f" {called[1]}::{called[2]} ;"

@@ -28,6 +28,7 @@ _EGGLOG = {
 _FOREIGN = (
     (r"rw!|rewrite!|multi_rewrite!", f"this is egg's form: {_RULE}"),
     (r"pdl\.|pdl_interp\.", f"this is MLIR's form: {_RULE}"),
+    (r"Pattern\b[^(=]*\{|(Pattern|Constraint|Rewrite)\s+\w+\s*[(=]", f"this is PDL's form: {_RULE}"),
     (r"def\s+\w+\s*:\s*Pat", f"this is MLIR's form: {_RULE}"),
     (r"@\w", f"this is Python's form: {_RULE}"),
     (r"class\s+\w+\s*[(:].*(?i:pattern|rule|rewrit)", f"this is Python's form: {_RULE}"),

@@ -20,12 +20,12 @@ _MOST_BYTES = 1 << 28
 class Beside:
     """Fills arrays in the background; behind the block that it opens all of them are filled.
 
-    An error of the thread is raised there.
+    Who leaves the block fills some of those that are left. An error of the thread is raised there.
     """
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
-        self._filling: deque[tuple[Future[None], int]] = deque()
+        self._filling: deque[tuple[Future[None], _Fill, int]] = deque()
         self._bytes = 0
 
     def __enter__(self) -> Beside:
@@ -34,28 +34,49 @@ class Beside:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pool.shutdown(cancel_futures=error is not None)
+        try:
+            if error is None:
+                self._help()
+        finally:
+            self._pool.shutdown(cancel_futures=True)
         if error is None:
             self._wait(0)
 
     def made(self, elements: int, values: Callable[[], np.ndarray]) -> np.ndarray:
         """An array of `room` that will hold these values one after the other, of which there are so many."""
         made = room(elements, np.dtype(np.float32))
-
-        def fill() -> None:
-            found = values()
-            made.reshape(found.shape)[...] = found
-
+        fill = _Fill(made, values)
         if elements < _FROM:
             fill()
             return made
         self._wait(_MOST_BYTES)
-        self._filling.append((self._pool.submit(fill), made.nbytes))
+        self._filling.append((self._pool.submit(fill), fill, made.nbytes))
         self._bytes += made.nbytes
         return made
 
+    def _help(self) -> None:
+        """Fill what the thread has not begun with, from the end."""
+        while self._filling and self._filling[-1][0].cancel():
+            _, fill, size = self._filling.pop()
+            fill()
+            self._bytes -= size
+
     def _wait(self, most: int) -> None:
         while self._bytes > most:
-            future, size = self._filling.popleft()
+            future, _, size = self._filling.popleft()
             future.result()
             self._bytes -= size
+
+
+class _Fill:
+    """Fills an array, once; what it is made of is let go then, though who waits still knows of it."""
+
+    def __init__(self, made: np.ndarray, values: Callable[[], np.ndarray]) -> None:
+        self._made = made
+        self._values: Callable[[], np.ndarray] | None = values
+
+    def __call__(self) -> None:
+        values, self._values = self._values, None
+        assert values is not None
+        found = values()
+        self._made.reshape(found.shape)[...] = found

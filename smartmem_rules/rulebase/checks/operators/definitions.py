@@ -10,7 +10,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Edit, Fix, advice, edit, inserted, spelling
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit, inserted, replacement, spelling
 from smartmem_rules.language.printing.other_functions import kind_elsewhere
 from smartmem_rules.language.vocabulary import (
     ALL_FUNCTIONS,
@@ -152,6 +152,16 @@ def _check_extent(extent: s.Expression, scope: Scope, operator: s.Operator) -> I
         )
         extent = extent.right
     yield from scope.problems(extent)
+    lists = {one.operand.id for item in operator.inputs for one in _starred(item) if isinstance(one.operand, s.Name)}
+    if isinstance(extent, s.Name) and extent.id in lists:
+        message = f"`{extent.id}` stands for several extents, one for each axis"
+        fix = replacement(f"write `*{extent.id}`", extent.span, f"*{extent.id}")
+        yield Diagnostic(Code.INDEX_COUNT, "error", message, extent.span, fix=fix)
+
+
+def _starred(item: s.Input) -> Iterator[s.Splat]:
+    """The lists of extents of an input."""
+    return (one for one in (item.type.shape if item.type is not None else ()) if isinstance(one, s.Splat))
 
 
 def parameters(operator: s.Operator) -> list[s.Input | s.Attribute | s.Let]:

@@ -1,0 +1,184 @@
+"""How to mend a definition that cannot be computed: what its author meant, by the text around the place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from smartmem_rules.analysis.probes import allowed_dtypes
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement
+from smartmem_rules.language.printing.printer import print_expression
+from smartmem_rules.language.vocabulary import IMPLICIT_DTYPE_VARIABLE
+from smartmem_rules.tensor.binding import DTYPE_CLASSES
+from smartmem_rules.tensor.expr import ALL_DTYPES
+
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "and", "or"})
+_ADDS_UP = frozenset({"sum", "prod", "mean"})
+
+
+def mended(failure: str, operator: s.Operator, place: s.Span) -> Fix:
+    """How to mend a definition that fails so at a place of it."""
+    if failure.startswith("operands of"):
+        return _one_dtype(failure, operator, place)
+    if "operand is absent" in failure:
+        return _default(operator, place)
+    if "is a list of tensors" in failure:
+        return _member(operator, place)
+    if "has no value here" in failure:
+        return _no_value(failure.partition(" has no value here")[0].rpartition(" ")[2], operator)
+    if "its definition" in failure:
+        declared = re.search(r" is (\w+), its definition (\w+)", failure)
+        dtype = declared[1] if declared else "T"
+        counted = _of_truth_values(operator, place, dtype) if declared is not None and declared[2] == "bool" else None
+        return counted or advice(f"convert the right side, `cast(..., {dtype})`, or declare the type that it has")
+    if "used as an index" in failure:
+        return advice("an index is an integer tensor or a loop's variable: declare `indices: int64[*S]`")
+    return advice("change what the message names, or add a `require` that leaves such operands out")
+
+
+def _read_at(operator: s.Operator, place: s.Span) -> s.Subscript | None:
+    reads = (node for node in nodes(operator.equations) if isinstance(node, s.Subscript))
+    return next((node for node in reads if node.span == place), None)
+
+
+def _default(operator: s.Operator, place: s.Span) -> Fix:
+    """What stands for an element of an operand that is absent."""
+    read = _read_at(operator, place)
+    text = "b[m]" if read is None else print_expression(read)
+    name = text.partition("[")[0]
+    said = f"say what stands for an absent operand, `({text} else 0)`, or ask for it, `if present({name}) then ...`"
+    return advice(said) if read is None else replacement(said, place, f"({text} else 0)")
+
+
+def _member(operator: s.Operator, place: s.Span) -> Fix:
+    """A read of a list of tensors as if it were a tensor."""
+    read = _read_at(operator, place)
+    if read is None or not isinstance(read.base, s.Name):
+        return advice(
+            "write before the indices which member of the list is read, `xs[j][i]`, or `xs[0][i]` of the first"
+        )
+    name, indices = read.base.id, ", ".join(print_expression(item) for item in read.items)
+    loops = [node for node in nodes(operator.equations) if isinstance(node, s.Binder)]
+    over = next((node.name for node in loops if print_expression(node.bound) == f"count({name})"), None)
+    return advice(f"write before the indices which member of the list is read: `{name}[{over or 0}][{indices}]`")
+
+
+def _of_truth_values(operator: s.Operator, place: s.Span, dtype: str) -> Fix | None:
+    """How to count: a sum of truth values is a truth value, so that each of them becomes a number first."""
+    for equation in operator.equations:
+        if equation.span != place and equation.body.span != place:
+            continue
+        for node in nodes(equation.body):
+            if isinstance(node, s.Reduction) and node.kind in _ADDS_UP and _is_truth(node.body):
+                body = f"cast({print_expression(node.body)}, {dtype})"
+                loops = print_expression(s.Reduction(node.span, node.kind, node.binders, node.condition, _dots(node)))
+                shown = loops.replace("DOTS", body)
+                said = f"a `{node.kind}` of truth values is one truth value: make each of them a number, `{shown}`"
+                return replacement(said, node.body.span, body)
+    return None
+
+
+def _dots(node: s.Syntax) -> s.Name:
+    return s.Name(node.span, "DOTS")
+
+
+def _is_truth(expr: s.Expression) -> bool:
+    """Whether an expression is a condition by its form."""
+    if isinstance(expr, s.Unary):
+        return expr.operator == "not"
+    return isinstance(expr, s.Truth) or (isinstance(expr, s.Binary) and expr.operator in _COMPARISONS)
+
+
+def _one_dtype(failure: str, operator: s.Operator, place: s.Span) -> Fix:
+    """Which of two operands of different element types is to be converted, and to which."""
+    general = "convert one of them, `cast(VALUE, DTYPE)`; DTYPE may be that of an operand, `dtype(x)`"
+    node = next((one for one in nodes(operator) if isinstance(one, s.Binary) and one.span == place), None)
+    if node is None:
+        return advice(general)
+    leaves = [(one, _dtype_of(one, operator)) for one in _terms(node)]
+    variables = {variable.name for variable in operator.dtypes} | {IMPLICIT_DTYPE_VARIABLE}
+    known = [dtype for _, dtype in leaves if dtype is not None]
+    goal = next((one for one in known if one in variables or (one in DTYPE_CLASSES and one not in ALL_DTYPES)), None)
+    floats = [one for one in known if one.startswith(("float", "bfloat")) and one in ALL_DTYPES]
+    if goal is None or (floats and not allowed_dtypes(operator, goal) <= frozenset(DTYPE_CLASSES["float"])):
+        goal = floats[0] if floats else None  # a fraction that becomes an integer loses digits
+    wrong = [one for one, dtype in leaves if dtype is not None and dtype != goal]
+    if goal is None or not wrong:
+        return advice(general)
+    target = goal if goal in ALL_DTYPES else f"dtype({_named(operator, goal)})"
+    new = f"cast({print_expression(wrong[0])}, {target})"
+    kept = "`, `".join(print_expression(one) for one, dtype in leaves if dtype == goal)
+    said = f"`{print_expression(wrong[0])}` has another element type than `{kept}`: write `{new}`"
+    return replacement(said, wrong[0].span, new) if len(wrong) == 1 else advice(said)
+
+
+def _named(operator: s.Operator, dtype: str) -> str:
+    """An input of an element type that a signature names."""
+    found = (item.name for item in operator.inputs if item.type is not None and item.type.dtype == dtype)
+    return next(found, "x")
+
+
+def _terms(expr: s.Expression) -> Iterator[s.Expression]:
+    """What arithmetic joins."""
+    if isinstance(expr, s.Binary):
+        yield from _terms(expr.left)
+        yield from _terms(expr.right)
+    elif isinstance(expr, s.Unary):
+        yield from _terms(expr.operand)
+    else:
+        yield expr
+
+
+def _dtype_of(expr: s.Expression, operator: s.Operator) -> str | None:
+    """The element type of a read or an index, as the signature names it; None where that is not plain."""
+    if isinstance(expr, s.Subscript) and isinstance(expr.base, s.Name):
+        name = expr.base.id
+        return next((i.type.dtype for i in operator.inputs if i.name == name and i.type is not None), None)
+    loops = {node.name for node in nodes(operator) if isinstance(node, s.Binder)}
+    return "int64" if isinstance(expr, s.Name) and expr.id in loops else None
+
+
+def _no_value(word: str, operator: s.Operator) -> Fix:
+    """What to write for a name that has no value where it stands."""
+    if any(variable.name == word for variable in operator.dtypes):
+        typed = [item for item in operator.inputs if item.type is not None and item.type.dtype == word]
+        meant = f"dtype({typed[0].name}{'[0]' if typed[0].variadic else ''})" if typed else "dtype(x)"
+        said = f"`{word}` is a dtype variable, which has no value: write `{meant}`"
+        used = [node for node in nodes(operator.equations) if isinstance(node, s.Name) and node.id == word]
+        return edit(said, *(Edit(node.span, meant) for node in used)) if typed and used else advice(said)
+    if word in DTYPE_CLASSES:
+        return advice(f"`{word}` is a class of element types; write one of them: {any_of(DTYPE_CLASSES[word])}")
+    for item in operator.inputs:
+        if item.type is None or not item.variadic:
+            continue
+        for axis, extent in enumerate(item.type.shape):
+            bound = extent.operand if isinstance(extent, s.Splat) else extent
+            if isinstance(bound, s.Name) and bound.id == word:
+                own = (
+                    f"*shape({item.name}[0])"
+                    if isinstance(extent, s.Splat)
+                    else f"extent({item.name}[0], {_axis(item.type.shape, axis)})"
+                )
+                return advice(
+                    f"each member of `{item.name}` has its own `{word}`: say of which one, `{own}` for the first"
+                )
+    for call in _ranks_of(operator, word):
+        new = f"rank(shape({print_expression(call.arguments[0])}))"
+        return replacement(f"in a definition `rank` is of a list: write `{new}`", call.span, new)
+    return advice(f"`{word}` is a tensor, and an equation computes elements: read one, `{word}[*i]` or `{word}[i, k]`")
+
+
+def _axis(shape: Sequence[s.Expression], axis: int) -> int:
+    """The number of an axis, from the end where several stand before it."""
+    return axis - len(shape) if any(isinstance(one, s.Splat) for one in shape[:axis]) else axis
+
+
+def _ranks_of(operator: s.Operator, word: str) -> Iterator[s.Call]:
+    for node in nodes(operator):
+        if isinstance(node, s.Call) and node.function == "rank" and len(node.arguments) == 1:
+            (subject,) = node.arguments
+            base = subject.base if isinstance(subject, s.Subscript) else subject
+            if isinstance(base, s.Name) and base.id == word:
+                yield node
