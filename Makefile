@@ -7,6 +7,9 @@ FUZZ ?= 10000
 SEED ?= 1
 JOBS ?= 2
 
+# tests start hundreds of processes: each would compile all modules anew
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo docs test test-all test-opencl lint check wheel fuzz damaged tables gallery models certificates operators schema arm android clean
 
 demo: $(VENV)/.installed
