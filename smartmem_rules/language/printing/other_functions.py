@@ -102,7 +102,11 @@ def of_another_language(call: s.Call, place: s.Span, known: Collection[str]) -> 
     """How to write a function that other languages have."""
     name = call.function
     if name == "len" and call.arguments and isinstance(call.arguments[0], s.Name):
-        return advice("write `rank(x)` for the number of axes, `extent(x, 0)` for that of the first one's elements")
+        x = call.arguments[0].id
+        return advice(
+            f"write `count({x})` for how many tensors a list has, `rank({x})` for the number of axes, `extent({x}, 0)` "
+            "for that of the first one's elements"
+        )
     same = _SAME.get(name)
     if same is not None and same in known:
         return replacement(f"write `{same}`", place, same)

@@ -10,8 +10,8 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Edit, advice, any_of, before, behind, edit, nearest, spelling
-from smartmem_rules.rulebase.checks.meaning_checks import ADMITTED, CALLED, EXAMPLES, kind_of
+from smartmem_rules.language.fixes import Edit, advice, any_of, before, behind, edit, nearest, replacement, spelling
+from smartmem_rules.rulebase.checks.meaning_checks import ADMITTED, CALLED, EXAMPLES, kind_of, meant_by
 from smartmem_rules.tensor.expr import ALL_DTYPES
 
 _FOREIGN = {"True": "true", "False": "false", "None": "none", "null": "none", "nil": "none"}
@@ -72,7 +72,10 @@ def _check_kind(attribute: s.PatternAttribute, overloads: Sequence[s.Operator]) 
     name = attribute.name
     fix = advice(f"write `{name} = {EXAMPLES.get(kind, '1')}`, or `{name} = a`, which takes any value")
     place = attribute.value.span
-    if kind in ("ints", "floats", "strings") and found in ADMITTED[kind[:-1]]:
+    meant = meant_by(attribute.value, kind)
+    if meant is not None:
+        fix = replacement(f"write `{name} = {meant}`", place, meant)
+    elif kind in ("ints", "floats", "strings") and found in ADMITTED[kind[:-1]]:
         fix = edit("a list stands in square brackets", Edit(before(place), "["), Edit(behind(place), "]"))
     secondary = (declared[0].span, "it is declared here") if declared else None
     yield Diagnostic(Code.ATTRIBUTE_KIND, "error", message, place, secondary=secondary, fix=fix)

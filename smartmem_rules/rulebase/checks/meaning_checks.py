@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from smartmem_rules.language import syntax as s
@@ -94,7 +95,10 @@ def check_defaults(operator: s.Operator) -> Iterator[Diagnostic]:
         if found is not None and found not in ADMITTED.get(kind, {found}):
             message = f"the default of `{one.name}` is {CALLED[found]}, but its kind is {kind}"
             fix = advice(f"write `{one.name}: {kind} = {EXAMPLES[kind]}`, or another kind")
-            if kind in ("ints", "floats", "strings") and found in ADMITTED[kind[:-1]]:
+            meant = meant_by(one.default, kind)
+            if meant is not None:
+                fix = replacement(f"write `{one.name}: {kind} = {meant}`", one.default.span, meant)
+            elif kind in ("ints", "floats", "strings") and found in ADMITTED[kind[:-1]]:
                 place = one.default.span
                 fix = edit("a list stands in square brackets", Edit(before(place), "["), Edit(behind(place), "]"))
             yield Diagnostic(Code.BAD_DEFAULT, "error", message, one.default.span, fix=fix)
@@ -132,6 +136,16 @@ def kind_of(value: s.Expression) -> str | None:
             return "truth"
         case s.ListOf() | s.Comprehension():
             return "list"
+    return None
+
+
+def meant_by(value: s.Expression, kind: str) -> str | None:
+    """A value of a kind that a literal of another one stands for: the only member of a list, the number of a text."""
+    if isinstance(value, s.ListOf) and len(value.items) == 1 and kind_of(value.items[0]) in ADMITTED.get(kind, set()):
+        return print_expression(value.items[0])
+    if isinstance(value, s.Text) and kind in ("int", "float"):
+        form = r"-?\d+" if kind == "int" else r"-?\d+(\.\d+)?"
+        return value.value if re.fullmatch(form, value.value) else None
     return None
 
 
