@@ -135,11 +135,18 @@ class _Form:
         copy.attribute.extend(helper.make_attribute(name, value) for name, value in self.attributes.items())
         return [*self.before, copy]
 
+    def operand(self, place: int) -> str:
+        """The name of an operand that the older form needs. Raises Unsupported: the node leaves it out."""
+        name = self.inputs[place] if place < len(self.inputs) else ""
+        if not name:
+            raise Unsupported(f"{self.node.op_type} needs its input {place + 1}, which is left out")
+        return name
+
     def rank(self, place: int) -> int:
-        return len(self.known.types[self.inputs[place]].shape)
+        return len(self.shape(place))
 
     def shape(self, place: int) -> tuple[int, ...]:
-        return self.known.types[self.inputs[place]].shape
+        return self.known.types[self.operand(place)].shape
 
     def widen(self, place: int, trailing: int) -> None:
         """Give an operand further axes of extent 1 at its end."""
@@ -214,7 +221,7 @@ def _scaled_from_corners(form: _Form) -> None:
 
     ONNX says nothing of the direction; so has it ONNX Runtime (`NearestMode::SIMPLE`).
     """
-    scales = form.inputs[1]
+    scales = form.operand(1)
     if scales not in form.known.values:
         raise NeedsConstant(f"Resize needs scales as a constant, but {scales!r} is computed", {scales})
     factors = np.asarray(form.known.values[scales])

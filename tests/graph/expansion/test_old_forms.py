@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.expansion.old_forms import OLD_ATTRIBUTES
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.model import Graph, GraphError
@@ -205,3 +206,16 @@ def test_the_oldest_models_name_no_operator_set(rules: RuleBase) -> None:
     del model.opset_import[:]
     model.ir_version = 2
     assert import_model(model, rules).types["o0"].shape == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("operator", "opset", "inputs"),
+    [("Add", 6, ["x", ""]), ("Add", 6, ["x"]), ("PRelu", 6, ["x", ""]), ("Resize", 10, ["x", ""])],
+    ids=str,
+)
+def test_operands_that_are_left_out_are_refused(rules: RuleBase, operator: str, opset: int, inputs: list[str]) -> None:
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (1, 2, 3, 4))
+    graph = helper.make_graph([helper.make_node(operator, inputs, ["y"])], "one", [x], [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=4)
+    with pytest.raises(SmartmemError):
+        import_model(model, rules)
