@@ -243,10 +243,11 @@ def split_operands(
     """
     kinds = {attribute.name: attribute.kind for attribute in operator.attributes}
     kinds |= {formal.name: formal.constant for formal in operator.inputs if formal.constant is not None}
+    open_types = {one.name for one in operator.attributes if one.kind == "string" and not one.required}
     given = {
         name: _attribute_value(name, value, kinds.get(name))
         for name, value in raw.items()
-        if not _names_no_type(value, kinds.get(name))
+        if name not in open_types or not _names_no_type(value)
     }
     operands: list[str | None] = []
     rest = list(actuals)
@@ -323,9 +324,9 @@ def raw_attribute(attribute: onnx.AttributeProto) -> Raw:
             raise Unsupported(f"its attribute {attribute.name} is of a kind that no definition takes")
 
 
-def _names_no_type(value: Raw, kind: str | None) -> bool:
-    """Whether an attribute is the element type UNDEFINED, which ONNX means where the attribute is left out."""
-    return kind == "string" and isinstance(value, int) and value == onnx.TensorProto.UNDEFINED
+def _names_no_type(value: Raw) -> bool:
+    """Whether a value is the element type UNDEFINED, by which ONNX means that the attribute is left out."""
+    return isinstance(value, int) and value == onnx.TensorProto.UNDEFINED
 
 
 def _attribute_value(name: str, value: Raw, kind: str | None) -> Value:

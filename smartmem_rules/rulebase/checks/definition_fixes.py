@@ -46,10 +46,12 @@ def _read_at(operator: s.Operator, place: s.Span) -> s.Subscript | None:
 def _default(operator: s.Operator, place: s.Span) -> Fix:
     """What stands for an element of an operand that is absent."""
     read = _read_at(operator, place)
-    text = "b[m]" if read is None else print_expression(read)
-    name = text.partition("[")[0]
-    said = f"say what stands for an absent operand, `({text} else 0)`, or ask for it, `if present({name}) then ...`"
-    return advice(said) if read is None else replacement(said, place, f"({text} else 0)")
+    if read is None:
+        return advice("say what stands for an absent operand, `(b[m] else 0)`, or ask for it, `if present(b) then ...`")
+    new, operand = f"({print_expression(read)} else 0)", print_expression(read.base)
+    return replacement(
+        f"say what stands for an absent operand, `{new}`, or ask `if present({operand}) then`", place, new
+    )
 
 
 def _member(operator: s.Operator, place: s.Span) -> Fix:
