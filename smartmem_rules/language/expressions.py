@@ -237,8 +237,9 @@ def tensors_of(expression: Syntax) -> Iterator[tuple[str, Span]]:
             looping = looping or isinstance(node, Reduction)
             if looping and isinstance(node, Subscript) and isinstance(node.base, Name):
                 yield node.base.id, node.span
-            if isinstance(node, Call) and node.function in _OF_TYPES and isinstance(node.arguments[0], Subscript):
+            if isinstance(node, Call) and node.function in _OF_TYPES:
                 # `extent(xs[m], 0)`: the type of a member of a list says nothing of elements
-                stack.append(((node.arguments[0].items, node.arguments[1:]), looping))
+                members = [part.items if isinstance(part, Subscript) else part for part in node.arguments[:1]]
+                stack.append(((*members, *node.arguments[1:]), looping))
                 continue
             stack.extend((getattr(node, name), looping) for name in parts_of(node))
