@@ -124,8 +124,9 @@ def _with_words(node: s.Syntax, words: Mapping[str, s.Expression]) -> s.Syntax |
             changes[name] = _text(words[word])
     if not changes:
         return None
-    # the parts of this node are still to be looked at
-    return rebuilt(replace(node, **changes), lambda inner: _with_words(inner, words))  # type: ignore[arg-type]
+    # the parts of this node are still to be looked at; its own words are not, which may be those of the family again
+    changed = replace(node, **changes)  # type: ignore[arg-type]
+    return rebuilt(changed, lambda inner: None if inner is changed else _with_words(inner, words))
 
 
 def _text(word: s.Expression | None) -> str:

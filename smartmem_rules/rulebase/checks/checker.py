@@ -26,6 +26,7 @@ from smartmem_rules.rulebase.checks.block_checks import (
 from smartmem_rules.rulebase.checks.deep_checks import DeepChecker, operators_in
 from smartmem_rules.rulebase.checks.family_checks import check_operator_family
 from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
+from smartmem_rules.rulebase.checks.kind_checks import check_comparisons
 from smartmem_rules.rulebase.checks.let_checks import check_loops
 from smartmem_rules.rulebase.checks.matrix_checks import check_matrix
 from smartmem_rules.rulebase.checks.meaning_checks import (
@@ -157,6 +158,7 @@ class _Checker:
         if isinstance(item, s.Rule):
             yield from check_conditions(item.guards, self.names.predicates)
         functions, operators, names = self.functions, self.operators, self.names
+        yield from check_comparisons(item, operators)
         match item:
             case s.Function() | s.Predicate():
                 yield from check_function(item, functions, names)

@@ -20,6 +20,7 @@ from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.definition_fixes import mended
 from smartmem_rules.rulebase.checks.meaning_checks import elements_required
+from smartmem_rules.rulebase.checks.read_fixes import read_mended
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
 _MOST_IN_MEMORY = 4096
@@ -55,7 +56,7 @@ class DeepChecker:
             yield Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, place, note=note, fix=fix)
             return
         if "outside" in found:
-            yield _reads_outside(written, found)
+            yield _reads_outside(self, written, operator, found)
         if "cost" in found:
             place, reason, example = found["cost"]
             note = f"for example at {example}"
@@ -206,7 +207,7 @@ def _outside_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any] 
     return {"reason": reason, "at": at, "example": str(violation)}
 
 
-def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
+def _reads_outside(base: DeepChecker, written: s.Operator, made: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
     outside = found["outside"]
     from smartmem_rules.analysis.axes import axis_meant, extent_meant, scan_axes_meant  # start-up time
 
@@ -226,7 +227,13 @@ def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
         place if read is None else read.span,
         note=f"for example at {written.name}{outside['example']}",
         fix=(scan_axes_meant(written, place) if "step together" in outside["reason"] else None)
-        or (None if read is None else axis_meant(written, read) or extent_meant(written, read))
+        or (
+            None
+            if read is None
+            else axis_meant(written, read)
+            or read_mended(base, written, made, read, outside["reason"])
+            or extent_meant(written, read)
+        )
         or advice(
             "a scan reads earlier steps, those listed above it also in their own step; all have as many steps"
             if later

@@ -27,8 +27,6 @@ def check_conditions(conditions: Sequence[s.Expression], predicates: Collection[
             message = f"a condition holds or does not hold, but this is {what}"
             fix = predicate_meant(part, predicates) or advice("compare it: `rank(x) == 2`")
             yield Diagnostic(Code.NO_CONDITION, "error", message, part.span, fix=fix)
-        for node in nodes(part):
-            yield from _never_equal(node)
 
 
 def predicate_meant(part: s.Expression, predicates: Collection[str]) -> Fix | None:
@@ -43,24 +41,6 @@ def predicate_meant(part: s.Expression, predicates: Collection[str]) -> Fix | No
     if len(near) != 1:
         return None
     return replacement(f"did you mean `{near[0]}`?", head(part.span, part.function), near[0])
-
-
-_NUMBERS = frozenset({"rank", "extent", "prod", "sum_of", "count", "uses", "value", "index_of", "ceil_div"})
-
-
-def _never_equal(node: s.Syntax) -> Iterator[Diagnostic]:
-    """Numbers that are compared with texts."""
-    match node:
-        case s.Binary(operator="==" | "!=", left=left, right=right):
-            for one, other in ((left, right), (right, left)):
-                if isinstance(one, s.Call) and one.function in _NUMBERS and isinstance(other, s.Text):
-                    message = f"`{one.function}` gives a number, which equals no text"
-                    number = other.value.lstrip("-").replace(".", "", 1).isdigit()
-                    bare = replacement("write it without quotes", other.span, other.value)
-                    fix = bare if number else advice("write a number")
-                    yield Diagnostic(Code.NO_CONDITION, "error", message, other.span, fix=fix)
-        case _:
-            pass
 
 
 def _no_condition(part: s.Expression) -> str | None:
@@ -108,7 +88,7 @@ CALLED: dict[str, str] = {
     "text": "a text", "whole": "a whole number", "fraction": "a fraction", "truth": "a truth value", "list": "a list",
 }  # fmt: skip
 ADMITTED: dict[str, set[str]] = {
-    "int": {"whole", "truth"},
+    "int": {"whole"},
     "float": {"whole", "fraction"},
     "string": {"text"},
     "bool": {"truth", "whole"},
@@ -140,7 +120,11 @@ def kind_of(value: s.Expression) -> str | None:
 
 
 def meant_by(value: s.Expression, kind: str) -> str | None:
-    """A value of a kind that a literal of another one stands for: the only member of a list, the number of a text."""
+    """A value of a kind that a literal of another one stands for: the only member of a list, the number of a text or of a
+    truth value.
+    """
+    if isinstance(value, s.Truth) and kind in ("int", "float"):
+        return f"{int(value.value)}" if kind == "int" else f"{int(value.value)}.0"
     if isinstance(value, s.ListOf) and len(value.items) == 1 and kind_of(value.items[0]) in ADMITTED.get(kind, set()):
         return print_expression(value.items[0])
     if isinstance(value, s.Text) and kind in ("int", "float"):

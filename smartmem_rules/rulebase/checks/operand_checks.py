@@ -8,7 +8,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Edit, Fix, advice, edit
+from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement
 from smartmem_rules.language.vocabulary import Arity
 from smartmem_rules.rulebase.patterns import is_absent
 
@@ -49,9 +49,11 @@ def _in_lower_case(name: str, rule: s.Rewrite) -> Fix:
     return edit(text, *(Edit(span, new, name) for span in places[name]))
 
 
-def check_operands(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
+def check_operands(
+    pattern: s.PatternOperator, overloads: Sequence[s.Operator], rule: s.Rewrite
+) -> Iterator[Diagnostic]:
     """Too few or too many operands, and left out ones that no model may leave out."""
-    yield from _check_absent(pattern, overloads)
+    yield from _check_absent(pattern, overloads, rule)
     count = len(pattern.arguments)
     counts = [_operand_count(operator) for operator in overloads]
     if pattern.variadic is not None:
@@ -83,14 +85,33 @@ def _how_applied(operator: s.Operator) -> str:
     return f"`{operator.name}({operands}; {named[0]} = ...)`: attributes stand behind `;`, with their names"
 
 
-def _check_absent(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
+def _check_absent(pattern: s.PatternOperator, overloads: Sequence[s.Operator], rule: s.Rewrite) -> Iterator[Diagnostic]:
     """Operands that no overload lets a model leave out."""
     for place, argument in enumerate(pattern.arguments):
         inputs = [operator.inputs[place] for operator in overloads if place < len(operator.inputs)]
         if is_absent(argument) and inputs and not any(i.optional or i.variadic or i.constant for i in inputs):
             message = f"`_` is an operand that is left out, but `{pattern.operator}` always has `{inputs[0].name}`"
             fix = advice("give it a name: a name that is used nowhere else stands for any tensor")
+            if not rule.bidirectional and any(node is pattern for node in nodes(rule.right)):
+                fix = _of_the_left(pattern, place, rule)
             yield Diagnostic(Code.OPERAND_COUNT, "error", message, argument.span, fix=fix)
+
+
+def _of_the_left(pattern: s.PatternOperator, place: int, rule: s.Rewrite) -> Fix:
+    """The tensor that a right side means by an operand: what the operator has there on the left, or any that is bound."""
+    bound: dict[str, None] = {}
+    there: dict[str, None] = {}
+    for node in nodes(rule.left):
+        if isinstance(node, s.PatternVariable) and not is_absent(node):
+            bound[node.name] = None
+        elif isinstance(node, s.PatternOperator) and node.operator == pattern.operator:
+            given = node.arguments[place : place + 1]
+            there |= {one.name: None for one in given if isinstance(one, s.PatternVariable) and not is_absent(one)}
+    if len(there) == 1:
+        (name,) = there
+        said = f"write `{name}`, which the left side binds there"
+        return replacement(said, pattern.arguments[place].span, name)
+    return advice(f"write a tensor that the left side binds: {any_of(bound)}" if bound else "bind it on the left side")
 
 
 def _operand_count(operator: s.Operator) -> Arity:

@@ -194,7 +194,7 @@ def check_pattern(
         yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
     else:
         yield from check_absent_words(pattern)
-        yield from check_operands(pattern, overloads)
+        yield from check_operands(pattern, overloads, rule)
         yield from check_attributes(pattern, overloads)
         yield from _check_output(pattern, overloads)
     for argument in pattern.arguments:

@@ -20,12 +20,13 @@ def check_domains(items: Sequence[s.Item], identities: Identities) -> Iterator[D
     for operator in operators:
         if not identities.is_other(operator):
             continue
-        owner = next(o for o in operators if o.name == operator.name and domains(o) and not identities.is_other(o))
+        namesakes = [o for o in operators if o.name == operator.name and not identities.is_other(o)]
+        owner = next(filter(domains, namesakes), namesakes[0])
         own, others = (" and ".join(sorted(domains(one))) for one in (operator, owner))
         yield Diagnostic(
             Code.NAME_OF_OTHER_DOMAIN,
             "warning",
-            f"`{operator.name}` of {own} is not the `{operator.name}` that rules speak of, which belongs to {others}",
+            f"`{operator.name}` of {own} is not the `{operator.name}` that rules speak of, which belongs to {others or 'no domain'}",
             operator.place("name"),
             secondary=(owner.place("name"), "rules mean this one"),
             fix=advice(f"to use it in rules, call the definition otherwise; `onnx {_binding(operator)} ;` stays"),

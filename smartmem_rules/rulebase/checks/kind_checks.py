@@ -1,0 +1,225 @@
+"""Comparisons of values whose kinds never agree, and attributes that get a value of another kind: text, number, list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.fixes import Fix, advice, replacement
+from smartmem_rules.language.printing.printer import print_expression
+from smartmem_rules.language.roots import roots_of
+from smartmem_rules.rulebase.checks.operators.definitions import shape_names
+
+Operators = Mapping[str, Sequence[s.Operator]]
+Kinds = Mapping[str, str]
+"""What names stand for: `number`, `text`, `truth`, `list of number`, `list of text`, or `list`."""
+
+_OF_ATTRIBUTES = {
+    "int": "number", "float": "number", "string": "text", "bool": "truth", "ints": "list of number",
+    "floats": "list of number", "strings": "list of text",
+}  # fmt: skip
+_NUMBERS = frozenset({"rank", "extent", "prod", "sum_of", "count", "uses", "value", "index_of", "ceil_div"})
+_LISTS = frozenset(
+    {"shape", "range", "ones", "zeros", "reverse", "sort", "cumsum", "permute", "unpermute", "broadcast"}
+)
+_TRUTHS = frozenset({"constant", "present", "contains", "near"})
+_CALLED = {"number": "a number", "text": "a text", "truth": "a truth value", "list": "a list"}
+
+
+def check_comparisons(item: s.Item, operators: Operators) -> Iterator[Diagnostic]:
+    """Numbers, texts and lists that are compared with one another: they are never equal."""
+    kinds = kinds_in(item, operators)
+    hidden = {node.name for node in nodes(item) if isinstance(node, s.Binder)}
+    kinds = {name: kind for name, kind in kinds.items() if name not in hidden}
+    for node in nodes(item):
+        match node:
+            case s.Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">=", left=left, right=right):
+                yield from _compared(left, right, kinds, item)
+            case s.Call(function="contains", arguments=(s.ListOf(items=members), one)):
+                for member in members:
+                    yield from _compared(one, member, kinds, item)
+            case _:
+                pass
+    if isinstance(item, s.Rewrite):
+        yield from _given(item, operators, kinds)
+
+
+def kinds_in(item: s.Item, operators: Operators) -> dict[str, str]:
+    """The kinds of the names of attributes and extents in an item; what may be of several kinds is left out."""
+    found: dict[str, set[str]] = {}
+    if isinstance(item, s.Operator):
+        _declared(item, found)
+    elif isinstance(item, s.Eliminate | s.Keep):
+        for overload in operators.get(item.operator, ()):
+            _declared(overload, found)
+    elif isinstance(item, s.Rewrite):
+        for root in roots_of(item.left):
+            for part in nodes(root):
+                if isinstance(part, s.PatternOperator):
+                    _bound(part, operators.get(part.operator, ()), found)
+    lets = {let.name for let in nodes(item) if isinstance(let, s.Let | s.RuleLet)}
+    return {name: min(kinds) for name, kinds in found.items() if len(kinds) == 1 and name not in lets}
+
+
+def _declared(operator: s.Operator, found: dict[str, set[str]]) -> None:
+    for attribute in operator.attributes:
+        found.setdefault(attribute.name, set()).add(_OF_ATTRIBUTES.get(attribute.kind, attribute.kind))
+    for item in operator.inputs:  # of which the numbers are not known to be one or a list of one
+        found.setdefault(item.name, set()).update(("number", "list"))
+    spread = {
+        extent.operand.id
+        for item in operator.inputs
+        for extent in (item.type.shape if item.type is not None else ())
+        if isinstance(extent, s.Splat) and isinstance(extent.operand, s.Name)
+    }
+    for name in shape_names(operator):
+        found.setdefault(name, set()).add("list of number" if name in spread else "number")
+
+
+def _bound(pattern: s.PatternOperator, overloads: Sequence[s.Operator], found: dict[str, set[str]]) -> None:
+    for argument in pattern.arguments:
+        if isinstance(argument, s.PatternVariable):
+            found.setdefault(argument.name, set()).add("tensor")
+    for attribute in pattern.attributes:
+        if isinstance(attribute.value, s.Name):
+            kinds = _kinds_of(attribute.name, overloads) or {"number", "list"}
+            found.setdefault(attribute.value.id, set()).update(kinds)
+
+
+def _kinds_of(name: str, overloads: Sequence[s.Operator]) -> set[str]:
+    """The kinds that an attribute has; those of a compile-time operand are open: one number stands for a list of it."""
+    if any(one.name == name for operator in overloads for one in operator.inputs):
+        return set()
+    declared = {one.kind for operator in overloads for one in operator.attributes if one.name == name}
+    return {_OF_ATTRIBUTES.get(kind, kind) for kind in declared}
+
+
+def kind_of_value(expr: s.Expression, kinds: Kinds) -> str | None:
+    """What an expression gives, None where that is open."""
+    match expr:
+        case s.Number():
+            return "number"
+        case s.Text():
+            return "text"
+        case s.Truth() | s.Unary(operator="not"):
+            return "truth"
+        case s.ListOf(items=items):
+            inner = {kind_of_value(one, kinds) for one in items}
+            return "list of number" if inner == {"number"} else "list of text" if inner == {"text"} else "list"
+        case s.Comprehension():
+            return "list"
+        case s.Unary(operator="-", operand=operand):
+            return kind_of_value(operand, kinds)
+        case s.Binary(operator="+" | "-" | "*" | "/" | "//" | "%" | "**", left=left, right=right):
+            both = {kind_of_value(left, kinds), kind_of_value(right, kinds)}
+            return "number" if both == {"number"} else None
+        case s.Binary():
+            return "truth"
+        case s.Name(id=name):
+            kind = kinds.get(name)
+            return kind if kind is not None and (kind in _CALLED or kind.startswith("list")) else None
+        case s.Subscript(base=s.Name(id=name), items=(index,)) if kinds.get(name, "").startswith("list of "):
+            return kinds[name] if isinstance(index, s.Slice) else kinds[name].removeprefix("list of ")
+        case s.Call(function=function):
+            if function in _NUMBERS:
+                return "number"
+            if function in _LISTS and (function != "shape" or len(expr.arguments) == 1):
+                return "list"
+            return "truth" if function in _TRUTHS else None
+    return None
+
+
+def _sort(kind: str) -> str:
+    return kind.partition(" ")[0]
+
+
+def _compared(left: s.Expression, right: s.Expression, kinds: Kinds, item: s.Item) -> Iterator[Diagnostic]:
+    one, other = kind_of_value(left, kinds), kind_of_value(right, kinds)
+    if one is None or other is None or not _apart(one, other):
+        return
+    literal = (s.Number, s.Text, s.ListOf, s.Truth, s.Unary)
+    if isinstance(left, literal) and not isinstance(right, literal):
+        left, right, one, other = right, left, other, one
+    shown = print_expression(left)
+    gives = f"`{left.function}` gives" if isinstance(left, s.Call) else f"`{shown}` is"
+    message = f"{gives} {_CALLED[_sort(one)]}, which equals no {_CALLED[_sort(other)].removeprefix('a ')}"
+    fix = _meant(left, right, one, other, item)
+    yield Diagnostic(Code.NO_CONDITION, "error", message, right.span, fix=fix)
+
+
+def _apart(one: str, other: str) -> bool:
+    """Whether values of two kinds are never equal; a truth value is 0 or 1 where it is compared with a number."""
+    sorts = {_sort(one), _sort(other)}
+    return len(sorts) == 2 and sorts != {"number", "truth"}
+
+
+def _meant(left: s.Expression, right: s.Expression, one: str, other: str, item: s.Item) -> Fix:
+    shown = print_expression(left)
+    if one == "number" and isinstance(right, s.Text):
+        number = right.value.lstrip("-").replace(".", "", 1).isdigit()
+        return replacement("write it without quotes", right.span, right.value) if number else advice("write a number")
+    if one == "truth" and isinstance(right, s.Text) and right.value.lower() in ("true", "false"):
+        return replacement(f"write `{right.value.lower()}`", right.span, right.value.lower())
+    if one == "text":
+        texts = _texts_of(left, item)
+        if len(texts) == 1:
+            return replacement(f"write a text: `{texts[0]}`", right.span, texts[0])
+        known = f"; it is compared with {', '.join(texts)} elsewhere" if texts else ""
+        return advice(f'write a text, which stands in quotes: `{shown} == "..."`{known}')
+    if _sort(one) == "list" and other == "number":
+        if isinstance(left, s.Call) and left.function == "shape" and len(left.arguments) == 1:
+            tensor = print_expression(left.arguments[0])
+            return advice(
+                f"write `rank({tensor})` for how many axes it has, `extent({tensor}, 0)` for one of its extents"
+            )
+        new = f"[{print_expression(right)}]"
+        return replacement(f"a list stands in square brackets: `{new}`", right.span, new)
+    if one == "number" and isinstance(right, s.ListOf) and len(right.items) == 1:
+        new = print_expression(right.items[0])
+        return replacement(f"write `{new}`, without brackets", right.span, new)
+    return advice(f"compare `{shown}` with {_CALLED[_sort(one)]}")
+
+
+def _texts_of(left: s.Expression, item: s.Item) -> list[str]:
+    """The texts that an attribute is compared with elsewhere in the item, and its default."""
+    found: dict[str, None] = {}
+    for node in nodes(item):
+        match node:
+            case s.Attribute(name=name, default=s.Text() as default) if left == s.Name(s.NOWHERE, name):
+                found[print_expression(default)] = None
+            case s.Binary(operator="==" | "!=", left=one, right=s.Text() as text) if one == left:
+                found[print_expression(text)] = None
+            case _:
+                pass
+    return list(found)
+
+
+def _given(rule: s.Rewrite, operators: Operators, kinds: Kinds) -> Iterator[Diagnostic]:
+    """Attributes of the right side that get what the left side binds of another kind."""
+    for pattern in nodes(rule.right):
+        if not isinstance(pattern, s.PatternOperator):
+            continue
+        for attribute in pattern.attributes:
+            if not isinstance(attribute.value, s.Name | s.Subscript):
+                continue
+            kind = kind_of_value(attribute.value, kinds)
+            wanted = _kinds_of(attribute.name, operators.get(pattern.operator, ()))
+            if kind is None or not wanted or not all(_apart(kind, one) for one in wanted):
+                continue
+            shown = print_expression(attribute.value)
+            message = (
+                f"`{shown}` is {_CALLED[_sort(kind)]}, but `{attribute.name}` of `{pattern.operator}` is "
+                f"{_CALLED[_sort(min(wanted))]}"
+            )
+            fix = advice(f"give `{attribute.name}` {_CALLED[_sort(min(wanted))]}")
+            if kind == "number" and min(wanted).startswith("list"):
+                fix = replacement(f"a list stands in square brackets: `[{shown}]`", attribute.value.span, f"[{shown}]")
+            elif kind == "list of number" and min(wanted) == "number" and isinstance(attribute.value, s.Name):
+                new = f"{shown}[0]"
+                fix = advice(
+                    f"write `{new}` for its first element, and guard that it is the only one: `rank({shown}) == 1`"
+                )
+            yield Diagnostic(Code.ATTRIBUTE_KIND, "error", message, attribute.value.span, fix=fix)
