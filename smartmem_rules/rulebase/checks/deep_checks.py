@@ -21,6 +21,7 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.definition_fixes import mended
 from smartmem_rules.rulebase.checks.meaning_checks import elements_required
 from smartmem_rules.rulebase.checks.read_fixes import read_mended
+from smartmem_rules.rulebase.checks.side_checks import rewrite_finding, sides_differ
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
 _MOST_IN_MEMORY = 4096
@@ -73,12 +74,12 @@ class DeepChecker:
         found = self._known(
             ("rewrite", rule.left, rule.right, rule.bidirectional, rule.guards),
             names,
-            lambda: _rewrite_finding(self, rule),
+            lambda: rewrite_finding(self, rule),
         )
         if found.get("vacuous"):
             yield _never_fires(written)
         elif "differs" in found:
-            yield _sides_differ(written, found)
+            yield sides_differ(written, found)
 
     def keep(self, rule: s.Keep, written: s.Keep) -> Iterator[Diagnostic]:
         """The problems of a `keep`: guards that nothing satisfies."""
@@ -284,94 +285,6 @@ def _declared(written: s.Operator, found: Mapping[str, Any]) -> Iterator[Diagnos
         note = f"derived from the definition: {reason}; for example at {example}"
         fix = replacement(f"write `{kind} {word}`, or leave the clause out", written.place(kind), word)
         yield Diagnostic(code, "error", message, written.place(kind), label=f"{word} follows", note=note, fix=fix)
-
-
-def _sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
-    sometimes = bool(found["agreed"])
-    right = found["right"].removeprefix("none: ")
-    made = f"the right side is {right}"
-    if right != found["right"]:
-        made = f"the right side cannot be made ({right})"
-    note = f"with {found['differs']} the left side is {found['left']}, {made}"
-    if "symbolic" in found:
-        left, right = found["symbolic"]
-        note = f"for all operands the left side is {left}, the right side {right}; {note}"
-    return Diagnostic(
-        Code.SIDES_SOMETIMES_DIFFER if sometimes else Code.SIDES_DIFFER,
-        "warning" if sometimes else "error",
-        "the sides have different types",
-        written.right.span,
-        note=note,
-        fix=_number_meant(written.right, right)
-        or advice(_guard_meant(found) if sometimes else _other_type(str(found["left"]), right)),
-    )
-
-
-def _number_meant(right: s.Pattern, failure: str) -> Fix | None:
-    """How a number of the right side, which has the element type of the left side, gets that of its neighbour."""
-    told = re.search(r"operand \w+ of (\w+) is (\w+), another one \w+", failure)
-    if told is None:
-        return None
-    for node in nodes(right):
-        if not isinstance(node, s.PatternOperator) or node.operator != told[1]:
-            continue
-        numbers = [one for one in node.arguments if isinstance(one, s.PatternNumber) and float(one.value).is_integer()]
-        others = [one for one in node.arguments if not isinstance(one, s.PatternNumber)]
-        if len(numbers) == 1 and others:
-            shown = print_pattern(numbers[0])
-            new = f"CastLike({shown}, {print_pattern(others[0])})"
-            said = f"the number {shown} takes the element type of the left side, {told[2]}: write `{new}`"
-            return replacement(said, numbers[0].span, new)
-    return None
-
-
-def _guard_meant(found: Mapping[str, Any]) -> str:
-    """The guard that excludes a use at which a tensor widens the left side beyond the only one on the right."""
-    types = dict(re.findall(r"(\w+): (\w+\[[\d, ]*\])", found["differs"]))
-    kept = [name for name, one in types.items() if one == found["right"]]
-    wider = [name for name, one in types.items() if one == found["left"]]
-    if len(kept) != 1 or len(wider) != 1 or found["left"].partition("[")[0] != found["right"].partition("[")[0]:
-        return "add a guard that excludes this"
-    (x,), (c,) = kept, wider
-    extents, others = (re.findall(r"\d+", types[one].partition("[")[2]) for one in (c, x))
-    if len(extents) > len(others) and set(extents) <= {"1"}:
-        return f"`{c}` may have more axes than `{x}`: add the guard `rank({c}) <= rank({x})`"
-    return f"`{c}` may spread `{x}`: add the guard `broadcast(shape({c}), shape({x})) == shape({x})`"
-
-
-def _other_type(left: str, right: str) -> str:
-    """How a right side gets the type of the left one; types are written as `float32[2, 3]`."""
-    (dtype, _, shape), (other, _, other_shape) = left.partition("["), right.partition("[")
-    if dtype != other and shape == other_shape:
-        return f"the right side has to be {dtype}: put a `Cast` around it, or write an operator that gives {dtype}"
-    if dtype == other and other_shape:
-        return (
-            "give the right side the shape of the left one: by `keepdims`, `axes`, `Reshape`, `Transpose` or `Expand`"
-        )
-    return "give the right side the shape and dtype of the left: by `keepdims`, `Reshape`, `Transpose` or `Cast`"
-
-
-def _rewrite_finding(base: DeepChecker, rule: s.Rewrite) -> dict[str, Any]:
-    """Whether the sides have one type, by proof, and where the question has no symbolic form, by trying."""
-    from smartmem_rules.analysis.satisfiability import satisfiable  # start-up time
-    from smartmem_rules.analysis.types.symbolic import prove_types  # start-up time
-    from smartmem_rules.analysis.types.typing import ATTEMPTS, WANTED, check_types  # start-up time
-
-    proof = prove_types(base, rule.left, rule.right, rule.guards)
-    if proof is not None and proof.holds:
-        vacuous = satisfiable(rule.guards) is False
-        return {"agreed": 0, "proved": True} | ({"vacuous": True} if vacuous else {})
-    # types that read differently do differ somewhere, unless a guard without a symbolic form excludes it
-    wanted = ATTEMPTS if proof is not None else WANTED
-    result = check_types(base, rule.left, rule.right, rule.guards, wanted)
-    found: dict[str, Any] = {"agreed": result.agreed}
-    if result.differing is not None:
-        found |= {"differs": result.differing, "left": result.left, "right": result.right}
-        if proof is not None and proof.shown:
-            found["symbolic"] = [proof.left, proof.right]
-    elif not result.agreed and rule.guards and satisfiable(rule.guards) is False:
-        found["vacuous"] = True
-    return found
 
 
 def operators_in(rule: s.Rewrite) -> set[str]:

@@ -8,7 +8,8 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement
+from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, behind, edit, replacement
+from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.language.vocabulary import Arity
 from smartmem_rules.rulebase.patterns import is_absent
 
@@ -54,6 +55,10 @@ def check_operands(
 ) -> Iterator[Diagnostic]:
     """Too few or too many operands, and left out ones that no model may leave out."""
     yield from _check_absent(pattern, overloads, rule)
+    known = list(_check_known(pattern, overloads))
+    if known:
+        yield from known
+        return
     count = len(pattern.arguments)
     counts = [_operand_count(operator) for operator in overloads]
     if pattern.variadic is not None:
@@ -95,6 +100,30 @@ def _check_absent(pattern: s.PatternOperator, overloads: Sequence[s.Operator], r
             if not rule.bidirectional and any(node is pattern for node in nodes(rule.right)):
                 fix = _of_the_left(pattern, place, rule)
             yield Diagnostic(Code.OPERAND_COUNT, "error", message, argument.span, fix=fix)
+
+
+def _check_known(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
+    """Values that are known at import, which patterns write with the attributes, among the operands."""
+    for place, argument in enumerate(pattern.arguments):
+        inputs = [operator.inputs[place] for operator in overloads if place < len(operator.inputs)]
+        if not inputs or not all(one.constant for one in inputs) or is_absent(argument):
+            continue
+        if not isinstance(argument, s.PatternVariable | s.PatternNumber):
+            continue
+        name = inputs[0].name
+        shown = print_pattern(argument)
+        if isinstance(argument, s.PatternNumber) and inputs[0].constant in ("ints", "floats"):
+            shown = f"[{shown}]"
+        message = f"`{name}` of `{pattern.operator}` is no tensor: it is known at import, and written as attributes are"
+        kept = [*map(print_pattern, pattern.arguments[:place]), *map(print_pattern, pattern.arguments[place + 1 :])]
+        fix = advice(f"write `{pattern.operator}({', '.join(kept)}; {name} = {shown})`")
+        if not pattern.attributes and pattern.bundle is None and place == len(pattern.arguments) - 1 and place:
+            between = behind(pattern.arguments[place - 1].span)
+            end = argument.span
+            whole = between._replace(end_line=end.end_line, end_column=end.end_column)
+            fix = replacement(fix.text, whole, f"; {name} = {shown}")
+        yield Diagnostic(Code.OPERAND_COUNT, "error", message, argument.span, fix=fix)
+        return
 
 
 def _of_the_left(pattern: s.PatternOperator, place: int, rule: s.Rewrite) -> Fix:
