@@ -108,7 +108,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _operators_of(rule: s.Rule) -> set[str]:
-    from smartmem_rules.rulebase.checks.deep_checks import operators_in  # start-up time
+    from smartmem_rules.rulebase.checks.deep.deep_checks import operators_in  # start-up time
 
     if isinstance(rule, s.Eliminate | s.Keep):
         return {rule.operator}

@@ -16,10 +16,14 @@ import numpy as np
 
 import smartmem_rules
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.resources import rules_path
+from smartmem_rules.rulebase.base import load_modules
+from smartmem_rules.rulebase.checks.checker import check
 from tests.damage.data import damaged_bytes, damaged_text
 from tests.damage.messages import damaged_model
 from tests.damage.seeds import few_models, language_models, models
+from tests.damage.trees import built_in, damaged_rules
 
 PROFILES = ("pocl", "adreno_740", "nvidia")
 DEVICE = "auto"
@@ -152,6 +156,19 @@ def _rules(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None
     del plan
 
 
+def _rule_trees(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None:
+    """What `smartmem check` says of a file that mostly follows the grammar; what its rules would do is not tried."""
+    del data, other
+    path = folder / "damaged_tree.smr"
+    path.write_text(damaged_rules(draw))
+    modules = load_modules([path], {Path(module.span.file).resolve() for module in built_in()})
+    files = {module.span.file for module in modules}
+    found = check([*built_in(), *modules], deep=files, only=files)
+    errors = [one for one in found if one.severity == "error"]
+    if errors:
+        raise LanguageError(errors, {module.span.file: module.text for module in modules})
+
+
 def _arrays(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None:
     from smartmem_rules.cli.common import read_inputs
 
@@ -191,6 +208,7 @@ KINDS: dict[str, Callable[[bytes, bytes, random.Random, Path], None]] = {
     "language_models": _language_models,
     "plan": _plan,
     "rules": _rules,
+    "rule_trees": _rule_trees,
     "arrays": _arrays,
     "tunings": _tunings,
 }

@@ -16,6 +16,7 @@ COUNTS = {
     "language_models": 4,
     "plan": 8,
     "rules": 6,
+    "rule_trees": 30,
     "arrays": 12,
     "tunings": 10,
 }

@@ -46,7 +46,8 @@ _LITERALS: tuple[s.Expression, ...] = (
 
 def damaged_rules(draw: random.Random) -> str:
     """A rule file of which one item was damaged at one to three places."""
-    module = draw.choice(_own() if draw.randrange(3) else _shipped())
+    own = bool(draw.randrange(3))
+    module = draw.choice(_own() if own else built_in())
     items = [item for item in module.items if not isinstance(item, s.Import)]
     if not items:
         return module.text
@@ -56,7 +57,7 @@ def damaged_rules(draw: random.Random) -> str:
         changed = _damaged(changed, draw)
     lines = module.text.split("\n")
     begin, end = item.span.line - 1, item.span.end_line
-    kept = (lines[:begin], lines[end:]) if module in _own() else ([], [])
+    kept = (lines[:begin], lines[end:]) if own else ([], [])  # what is shipped cannot be defined once more
     return "\n".join([*kept[0], print_item(changed), *kept[1]]) + "\n"
 
 
@@ -64,10 +65,6 @@ def damaged_rules(draw: random.Random) -> str:
 def built_in() -> tuple[s.Module, ...]:
     """The shipped rule files, which the others are checked with."""
     return tuple(load_modules(sorted(rules_path().rglob("*.smr"))))
-
-
-def _shipped() -> tuple[s.Module, ...]:
-    return built_in()
 
 
 @cache
@@ -81,7 +78,7 @@ def _own() -> tuple[s.Module, ...]:
 def _donors() -> dict[tuple[type[s.Syntax], str], list[object]]:
     """What stands in each kind of place of all trees."""
     found: dict[tuple[type[s.Syntax], str], list[object]] = defaultdict(list)
-    for module in (*_own(), *_shipped()):
+    for module in (*_own(), *built_in()):
         for node in nodes(module.items):
             for name in parts_of(node):
                 found[type(node), name].append(getattr(node, name))
@@ -90,7 +87,7 @@ def _donors() -> dict[tuple[type[s.Syntax], str], list[object]]:
 
 @cache
 def _expressions() -> tuple[s.Expression, ...]:
-    found = {node: None for module in (*_own(), *_shipped()) for node in _short(module.items)}
+    found = {node: None for module in (*_own(), *built_in()) for node in _short(module.items)}
     return tuple(found)
 
 

@@ -63,7 +63,7 @@ def check_types(
     parts = 1 + max((node.output or 0 for node in nodes(left) if isinstance(node, s.PatternOperator)), default=0)
     refused: str | None = None
     for number in range(ATTEMPTS):
-        solver = _Solver(base=base, random=Random(number), number=number, use=_Use(), facts=facts, parts=parts)
+        solver = Solver(base=base, random=Random(number), number=number, use=_Use(), facts=facts, parts=parts)
         expected = solver.attempt(left)
         if expected is None:
             continue
@@ -87,7 +87,7 @@ def check_types(
 
 def _is_computable(base: Definitions, left: s.Pattern, number: int, facts: _Facts, parts: int) -> bool:
     """Whether the left side has a value at a use, and not only a type."""
-    solver = _Solver(
+    solver = Solver(
         base=base, random=Random(number), number=number, use=_Use(), facts=facts, parts=parts, types_only=False
     )
     return solver.attempt(left) is not None
@@ -150,8 +150,15 @@ def _value_and_number(guard: s.Expression) -> tuple[str, float] | None:
     return None
 
 
+def facts_of(guards: tuple[s.Expression, ...]) -> _Facts:
+    """What guards say of tensors that types do not."""
+    return _Facts.of(guards)
+
+
 @dataclass(kw_only=True)
-class _Solver:
+class Solver:
+    """One attempt to give the variables of a left side types at which it has a type."""
+
     base: Definitions
     random: Random
     number: int
@@ -160,6 +167,17 @@ class _Solver:
     parts: int
     """How many results of an operator with a variadic output the pattern speaks of."""
     types_only: bool = True
+
+    @staticmethod
+    def drawn(base: Definitions, number: int, facts: _Facts, left: s.Pattern) -> str | None:
+        """Why the attempt of a number gives a left side no type; None where it does."""
+        parts = 1 + max((node.output or 0 for node in nodes(left) if isinstance(node, s.PatternOperator)), default=0)
+        solver = Solver(base=base, random=Random(number), number=number, use=_Use(), facts=facts, parts=parts)
+        try:
+            solver.solve(left)
+        except Exception as failure:  # as in `attempt`
+            return str(failure) or type(failure).__name__
+        return None
 
     def attempt(self, left: s.Pattern) -> TensorType | None:
         """`solve`, None where this attempt cannot be completed."""

@@ -23,7 +23,7 @@ from smartmem_rules.rulebase.checks.block_checks import (
     check_table,
     run_by,
 )
-from smartmem_rules.rulebase.checks.deep_checks import DeepChecker, operators_in
+from smartmem_rules.rulebase.checks.deep.deep_checks import DeepChecker, operators_in
 from smartmem_rules.rulebase.checks.family_checks import check_operator_family
 from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
 from smartmem_rules.rulebase.checks.kind_checks import check_comparisons
@@ -260,9 +260,9 @@ def _deep_problems(written: s.Item, made: s.Item, deep: DeepChecker, built_in: B
             yield from deep.operator(made, written)
             yield from check_override(deep, built_in, made, written)
         case s.Eliminate(), s.Eliminate():
-            yield from (*check_is_view(written, deep), *check_loops(made))
+            yield from (*check_is_view(written, deep), *check_loops(made), *deep.guards(made, written))
         case s.Keep(), s.Keep():
-            yield from deep.keep(made, written)
+            yield from deep.guards(made, written)
         case s.IndexRule(), s.IndexRule():
             yield from check_index_guards(made)
 

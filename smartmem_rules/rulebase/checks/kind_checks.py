@@ -1,4 +1,4 @@
-"""Comparisons of values whose kinds never agree, and attributes that get a value of another kind: text, number, list."""
+"""Comparisons of values whose kinds never agree (text, number, list), and attributes that get one of another kind."""
 
 from __future__ import annotations
 

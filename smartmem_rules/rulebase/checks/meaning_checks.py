@@ -120,9 +120,7 @@ def kind_of(value: s.Expression) -> str | None:
 
 
 def meant_by(value: s.Expression, kind: str) -> str | None:
-    """A value of a kind that a literal of another one stands for: the only member of a list, the number of a text or of a
-    truth value.
-    """
+    """A value of a kind that a literal of another one stands for: of a list the only member, of a text its number."""
     if isinstance(value, s.Truth) and kind in ("int", "float"):
         return f"{int(value.value)}" if kind == "int" else f"{int(value.value)}.0"
     if isinstance(value, s.ListOf) and len(value.items) == 1 and kind_of(value.items[0]) in ADMITTED.get(kind, set()):

@@ -127,7 +127,7 @@ def _check_known(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) ->
 
 
 def _of_the_left(pattern: s.PatternOperator, place: int, rule: s.Rewrite) -> Fix:
-    """The tensor that a right side means by an operand: what the operator has there on the left, or any that is bound."""
+    """The tensor that a right side means: what the operator has there on the left, or any that is bound."""
     bound: dict[str, None] = {}
     there: dict[str, None] = {}
     for node in nodes(rule.left):

@@ -26,7 +26,8 @@ def check_domains(items: Sequence[s.Item], identities: Identities) -> Iterator[D
         yield Diagnostic(
             Code.NAME_OF_OTHER_DOMAIN,
             "warning",
-            f"`{operator.name}` of {own} is not the `{operator.name}` that rules speak of, which belongs to {others or 'no domain'}",
+            f"`{operator.name}` of {own} is not the `{operator.name}` that rules speak of, which belongs to "
+            f"{others or 'no domain'}",
             operator.place("name"),
             secondary=(owner.place("name"), "rules mean this one"),
             fix=advice(f"to use it in rules, call the definition otherwise; `onnx {_binding(operator)} ;` stays"),

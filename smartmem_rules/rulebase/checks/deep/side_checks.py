@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import permutations
@@ -12,7 +12,7 @@ from typing import Any
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import Fix, advice, replacement
 from smartmem_rules.language.printing.printer import print_expression, print_pattern
 from smartmem_rules.language.rebuilding import rebuilt
@@ -53,8 +53,9 @@ def _right_meant(right: s.Pattern, found: Mapping[str, Any]) -> Fix | None:
     mended = found.get("mended")
     if mended is None:
         return None
-    if "perm" in mended:
-        shown = f"Transpose({print_pattern(right)}; perm = {mended['perm']})"
+    if "axes" in mended:
+        name, order, perm = mended["axes"]
+        shown = f"{name}({print_pattern(right)}; {order} = {perm})"
         return replacement(f"the axes stand in another order: write `{shown}`", right.span, shown)
     operator = [node for node in nodes(right) if isinstance(node, s.PatternOperator)][mended["operator"]]
     if "exchanged" in mended:
@@ -121,18 +122,17 @@ def _other_type(left: str, right: str) -> str:
 
 def rewrite_finding(base: Definitions, rule: s.Rewrite) -> dict[str, Any]:
     """Whether the sides have one type, by proof, and where the question has no symbolic form, by trying."""
-    from smartmem_rules.analysis.satisfiability import satisfiable  # start-up time
     from smartmem_rules.analysis.types.symbolic import prove_types  # start-up time
     from smartmem_rules.analysis.types.typing import ATTEMPTS, WANTED, check_types  # start-up time
 
     proof = prove_types(base, rule.left, rule.right, rule.guards)
     if proof is not None and proof.holds:
-        vacuous = satisfiable(rule.guards) is False
-        return {"agreed": 0, "proved": True} | ({"vacuous": True} if vacuous else {})
+        found: dict[str, Any] = {"agreed": 0, "proved": True}
+        return found | _never(base, rule)
     # types that read differently do differ somewhere, unless a guard without a symbolic form excludes it
     wanted = ATTEMPTS if proof is not None else WANTED
     result = check_types(base, rule.left, rule.right, rule.guards, wanted)
-    found: dict[str, Any] = {"agreed": result.agreed}
+    found = {"agreed": result.agreed}
     if result.differing is not None:
         found |= {"differs": result.differing, "left": result.left, "right": result.right}
         if proof is not None and proof.shown:
@@ -142,17 +142,29 @@ def rewrite_finding(base: Definitions, rule: s.Rewrite) -> dict[str, Any]:
             again = check_types(base, rule.left, right, rule.guards)
             if again.differing is None and again.agreed:
                 found["mended"] = change
-                found["unlike"] = found.get("unlike") or "perm" in change
+                found["unlike"] = found.get("unlike") or "axes" in change
                 break
         else:
             guard = next((one for one in _guards(rule, found) if _excludes(base, rule, one)), None)
             if guard is not None:
                 found["guard"] = print_expression(guard)
-    elif not result.agreed and rule.guards and satisfiable(rule.guards) is False:
-        found["vacuous"] = True
+    elif not result.agreed:
+        found |= _never(base, rule)
     return found
 
 
+def _never(base: Definitions, rule: s.Rewrite) -> dict[str, Any]:
+    """What is known of guards that nothing satisfies."""
+    from smartmem_rules.analysis.matches import contradiction, no_match, tie  # start-up time
+
+    if not rule.guards:
+        return {}
+    core = contradiction(base, rule.left, rule.guards)
+    if core:
+        found = {"vacuous": core, "parts": sum(1 for _ in conjuncts(*rule.guards))}
+        return found | {"tie": tie(base, rule.left, rule.guards, core)}
+    reason = no_match(base, rule.left, rule.guards)
+    return {} if reason is None else {"fits_nothing": reason}
 
 
 def _only_by_chance(left: str, right: str) -> bool:
@@ -189,7 +201,9 @@ def _excludes(base: Definitions, rule: s.Rewrite, guard: s.Expression) -> bool:
     return again.differing is None and again.agreed >= _ENOUGH
 
 
-def _changes(base: Definitions, rule: s.Rewrite, found: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], s.Pattern]]:
+def _changes(
+    base: Definitions, rule: s.Rewrite, found: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, Any], s.Pattern]]:
     """Right sides with one thing changed that authors mistake: an attribute, or the order of the axes."""
     made = [*_transposed(base, rule.right, found), *_other_attributes(base, rule), *_exchanged(base, rule.right)]
     yield from made[:_MOST_TRIED]
@@ -198,18 +212,23 @@ def _changes(base: Definitions, rule: s.Rewrite, found: Mapping[str, Any]) -> It
 def _transposed(
     base: Definitions, right: s.Pattern, found: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], s.Pattern]]:
-    if not any(one.name == "perm" for o in base.operators.get("Transpose", ()) for one in o.attributes):
+    from smartmem_rules.analysis.matches import permuting  # start-up time
+
+    found_one = permuting(base)
+    if found_one is None:
         return
-    if isinstance(right, s.PatternOperator) and right.operator == "Transpose":
-        return  # whose `perm` is changed instead
+    name, order = found_one
+    if isinstance(right, s.PatternOperator) and right.operator == name:
+        return  # whose order is changed instead
     left, other = (_extents(str(found[side])) for side in ("left", "right"))
     if left is None or other is None or len(left) > 4 or left == other or sorted(left) != sorted(other):
         return
     for perm in permutations(range(len(left))):
         if [other[axis] for axis in perm] == left:
             value = s.ListOf(right.span, tuple(s.Number(right.span, axis) for axis in perm))
-            attribute = s.PatternAttribute(right.span, "perm", value)
-            yield {"perm": list(perm)}, s.PatternOperator(right.span, "Transpose", (right,), (attribute,), None, None, None)
+            given = (s.PatternAttribute(right.span, order, value),)
+            made = s.PatternOperator(right.span, name, (right,), given, None, None, None)
+            yield {"axes": [name, order, list(perm)]}, made
 
 
 def _exchanged(base: Definitions, right: s.Pattern) -> Iterator[tuple[dict[str, Any], s.Pattern]]:

@@ -1,9 +1,4 @@
-"""How to mend a read that leaves its tensor: another index, range, extent or requirement, each tried before it is told.
-
-A read may be mended in several ways; which one its author means is told by its form. `x[N - i]` counts from the end, a
-sum over `k < K + 1` runs too far, `x[i + k]` is a window, for which the result is too long. What is proposed was put
-into the definition, which then reads inside at all operands that were drawn.
-"""
+"""The ways to mend a read that leaves its tensor: what each of them writes, and where."""
 
 from __future__ import annotations
 
@@ -13,8 +8,6 @@ from dataclasses import replace
 
 from smartmem_rules.analysis.axes import extent_meant
 from smartmem_rules.analysis.linear_forms import Linear, linear
-from smartmem_rules.analysis.tries import tried
-from smartmem_rules.analysis.violations import smallest_violation
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Fix, advice, replacement
@@ -22,70 +15,15 @@ from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.rebuilding import rebuilt
 from smartmem_rules.records import dataclass
-from smartmem_rules.tensor.instantiate import Definitions
 
-_ELEMENT = re.compile(r"element (-?\d+)(?: of axis (\d+))? of \w+ is read, whose extent is (\d+)")
+ELEMENT = re.compile(r"element (-?\d+)(?: of axis (\d+))? of \w+ is read, whose extent is (\d+)")
+"""What messages say of a read that leaves its tensor."""
 Mend = Callable[[s.Operator], s.Operator]
-
-
-def read_mended(base: Definitions, written: s.Operator, made: s.Operator, read: s.Subscript, reason: str) -> Fix | None:
-    """How to mend a read; None where no way is known that was seen to help.
-
-    Args:
-        base: the definitions that this one uses.
-        written: the operator as its author wrote it.
-        made: the same with predicates and constants written out.
-        read: the read, in `written`.
-        reason: which element is read that is not there.
-    """
-    for place, extent in _places(written, read, reason):
-        found = _Read.of(written, read, reason, place, extent)
-
-        def helps(mend: Mend) -> bool:
-            candidate = mend(made)
-            trial = tried(base, candidate, 1)
-            if trial.failure is not None or (not trial.probes and not _ELEMENT.search(trial.reason)):
-                return False
-            violation = smallest_violation(base, candidate)
-            if violation is None:
-                return bool(trial.probes)
-            if str(read.span) not in violation.message:
-                return True
-            told = _ELEMENT.search(violation.message)
-            return told is not None and len(read.items) > 1 and int(told[2] or 0) != int(axis or 0)
-
-        axis = (_ELEMENT.search(reason) or {2: None})[2]
-        fix = found.fix(helps) if found is not None else _strided(written, read, place, extent, helps)
-        if fix is not None:
-            return fix
-    return None
-
-
-def _places(operator: s.Operator, read: s.Subscript, reason: str) -> Iterator[tuple[int, s.Expression]]:
-    """The indices of a read that may be the one that leaves its axis, each with the extent of that axis."""
-    told = _ELEMENT.search(reason)
-    kind = next((i.type for i in operator.inputs if isinstance(read.base, s.Name) and i.name == read.base.id), None)
-    if told is None or kind is None:
-        return
-    pairs = list(enumerate(zip(read.items, kind.shape, strict=False)))
-    spread = next(
-        (n for n, pair in pairs if any(isinstance(one, s.Splat | s.Broadcast | s.Slice) for one in pair)), None
-    )
-    if spread is None:
-        yield from ((n, extent) for n, (_, extent) in pairs if n == int(told[2] or 0))
-        return
-    before = int(told[2] or 0) if len(read.items) > 1 else 0
-    yield from ((n, extent) for n, (_, extent) in pairs[:spread] if n == before)
-    if before < spread:
-        return
-    for back in range(1, min(len(read.items), len(kind.shape)) - spread):
-        if any(isinstance(one, s.Splat | s.Broadcast | s.Slice) for one in (read.items[-back], kind.shape[-back])):
-            return
-        yield len(read.items) - back, kind.shape[-back]
+"""Makes a definition another one."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Read:
+class LeavingRead:
     """An index that leaves its axis, and what is known of the names in it."""
 
     operator: s.Operator
@@ -105,9 +43,11 @@ class _Read:
     """The innermost condition around the read that speaks of its index."""
 
     @staticmethod
-    def of(operator: s.Operator, read: s.Subscript, reason: str, place: int, extent: s.Expression) -> _Read | None:
+    def of(
+        operator: s.Operator, read: s.Subscript, reason: str, place: int, extent: s.Expression
+    ) -> LeavingRead | None:
         """What is known of one index of a read; None where it is no sum of multiples of names."""
-        told = _ELEMENT.search(reason)
+        told = ELEMENT.search(reason)
         equation = next((one for one in operator.equations if any(node is read for node in nodes(one))), None)
         if told is None or equation is None or equation.scan:
             return None
@@ -133,7 +73,7 @@ class _Read:
         below = {name: one for name, bound in bounds.items() if (one := linear(bound, bounds, lets)) is not None}
         if form is None or axis_extent is None or not {*bounds} & {*form.terms} <= below.keys():
             return None
-        return _Read(
+        return LeavingRead(
             operator=operator,
             equation=equation,
             read=read,
@@ -251,8 +191,8 @@ class _Read:
             below = self.below[name].shown()
             yield advice(
                 f"`{name}` runs below {below}, and {self._place} has {extent.shown()} elements: write "
-                f"`{name} // {times[0]}` for each of them {times[0]} times, `{name} % {extent.shown()}` for all of them "
-                "again"
+                f"`{name} // {times[0]}` for each of them {times[0]} times, `{name} % {extent.shown()}` for all, "
+                "again and again"
             )
 
     @property
@@ -278,7 +218,7 @@ class _Read:
         )
         if item == name:
             runs = self.below[name].shown()
-            said = f"`{item}` runs below {runs}, and {self._place} has {most} elements: give the result as many, `{result}`"
+            said = f"`{item}` runs below {runs}, and {self._place} has {most}: give the result as many, `{result}`"
         ways = f", or write `{self._with_else}`"
         shorter = _replacing(output.type.shape[axis].span, extent.shown())
         needed = Linear(1).plus(extent, -1).at_most_zero()
@@ -317,7 +257,7 @@ class _Read:
         return f"({print_expression(self.read)} else 0)"
 
 
-def _strided(
+def strided(
     operator: s.Operator, read: s.Subscript, place: int, extent: s.Expression, helps: Callable[[Mend], bool]
 ) -> Fix | None:
     """The extent of the result where windows begin every so many elements: `x[i * stride + k]`."""
@@ -354,17 +294,18 @@ def _strided(
         return None
     result = f"-> {output.name}: {output.type.dtype}[{', '.join(shape)}]"
     return advice(
-        f"`{print_expression(item)}` stays below {whole.shown()} for `{name} < {new}` only: give the result that extent, "
-        f"`{result}`, or write `({print_expression(read)} else 0)`"
+        f"`{print_expression(item)}` stays below {whole.shown()} for `{name} < {new}` only: give the result that "
+        f"extent, `{result}`, or write `({print_expression(read)} else 0)`"
     )
 
 
 def _condition(equation: s.EquationSyntax, read: s.Subscript, form: Linear) -> s.Expression | None:
     found = None
     for node in nodes(equation.body):
-        if isinstance(node, s.Conditional) and any(inner is read for inner in nodes(node.then)):
-            if {one.id for one in nodes(node.condition) if isinstance(one, s.Name)} & form.terms.keys():
-                found = node.condition
+        if not isinstance(node, s.Conditional) or all(inner is not read for inner in nodes(node.then)):
+            continue
+        if {one.id for one in nodes(node.condition) if isinstance(one, s.Name)} & form.terms.keys():
+            found = node.condition
     return found
 
 

@@ -14,14 +14,14 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.cache import Findings, digest_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Fix, advice, replacement
-from smartmem_rules.language.printing.printer import print_pattern
+from smartmem_rules.language.expressions import conjuncts, nodes
+from smartmem_rules.language.fixes import advice, replacement
 from smartmem_rules.records import dataclass
-from smartmem_rules.rulebase.checks.definition_fixes import mended
+from smartmem_rules.rulebase.checks.deep.definition_fixes import mended
+from smartmem_rules.rulebase.checks.deep.guard_checks import fits_nothing, never_fires
+from smartmem_rules.rulebase.checks.deep.read_fixes import read_mended
+from smartmem_rules.rulebase.checks.deep.side_checks import rewrite_finding, sides_differ
 from smartmem_rules.rulebase.checks.meaning_checks import elements_required
-from smartmem_rules.rulebase.checks.read_fixes import read_mended
-from smartmem_rules.rulebase.checks.side_checks import rewrite_finding, sides_differ
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
 _MOST_IN_MEMORY = 4096
@@ -77,15 +77,17 @@ class DeepChecker:
             lambda: rewrite_finding(self, rule),
         )
         if found.get("vacuous"):
-            yield _never_fires(written)
+            yield never_fires(written, found["vacuous"], found["parts"], found.get("tie"))
+        elif "fits_nothing" in found:
+            yield fits_nothing(written, found["fits_nothing"])
         elif "differs" in found:
             yield sides_differ(written, found)
 
-    def keep(self, rule: s.Keep, written: s.Keep) -> Iterator[Diagnostic]:
-        """The problems of a `keep`: guards that nothing satisfies."""
-        found = self._known(("keep", rule.guards), [], lambda: _keep_finding(rule))
+    def guards(self, rule: s.Keep | s.Eliminate, written: s.Keep | s.Eliminate) -> Iterator[Diagnostic]:
+        """Guards that nothing satisfies, of a rule that has no patterns."""
+        found = self._known(("guards", rule.guards), [], lambda: _guard_finding(self, rule))
         if "vacuous" in found:
-            yield _never_fires(written)
+            yield never_fires(written, found["vacuous"], found["parts"])
 
     def _known(self, key: tuple[object, ...], operators: Sequence[str], find: Any) -> dict[str, Any]:
         definitions = [self._text(one) for name in operators for one in self.operators.get(name, ())]
@@ -132,17 +134,11 @@ def _no_view(equation: s.EquationSyntax) -> Diagnostic:
     return Diagnostic(Code.NOT_A_VIEW, "error", message, equation.place("name"), fix=fix)
 
 
-def _keep_finding(rule: s.Keep) -> dict[str, Any]:
-    from smartmem_rules.analysis.satisfiability import satisfiable  # start-up time
+def _guard_finding(base: DeepChecker, rule: s.Keep | s.Eliminate) -> dict[str, Any]:
+    from smartmem_rules.analysis.matches import contradiction  # start-up time
 
-    return {"vacuous": True} if rule.guards and satisfiable(rule.guards) is False else {}
-
-
-def _never_fires(rule: s.Rewrite | s.Keep) -> Diagnostic:
-    message = "no values satisfy these guards, so the rule never fires"
-    note = "an SMT solver found the contradiction"
-    fix = advice("leave out or turn round one of the guards: together they contradict each other")
-    return Diagnostic(Code.VACUOUS_GUARD, "error", message, _where(rule), note=note, fix=fix)
+    core = contradiction(base, None, rule.guards)
+    return {"vacuous": core, "parts": sum(1 for _ in conjuncts(*rule.guards))} if core else {}
 
 
 def _operator_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any]:
@@ -290,12 +286,6 @@ def _declared(written: s.Operator, found: Mapping[str, Any]) -> Iterator[Diagnos
 def operators_in(rule: s.Rewrite) -> set[str]:
     """The operators that a rewrite speaks of, in its sides and in terms of its guards."""
     return {node.operator for node in nodes(rule) if isinstance(node, s.PatternOperator)}
-
-
-def _where(rule: s.Rewrite | s.Keep) -> s.Span:
-    """From the first guard to the last."""
-    first, last = rule.guards[0].span, rule.guards[-1].span
-    return first._replace(end_line=last.end_line, end_column=last.end_column)
 
 
 def _place_of(at: Any, operator: s.Operator) -> s.Span:

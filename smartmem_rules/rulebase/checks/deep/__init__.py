@@ -1,0 +1,1 @@
+"""What trying shows of items that are right by themselves."""

@@ -1,0 +1,74 @@
+"""How to mend a read that leaves its tensor: another index, range, extent or requirement, each tried before it is told.
+
+A read may be mended in several ways; which one its author means is told by its form. `x[N - i]` counts from the end, a
+sum over `k < K + 1` runs too far, `x[i + k]` is a window, for which the result is too long. What is proposed was put
+into the definition, which then reads inside at all operands that were drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from smartmem_rules.analysis.tries import tried
+from smartmem_rules.analysis.violations import smallest_violation
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.fixes import Fix
+from smartmem_rules.rulebase.checks.deep.read_ways import ELEMENT, LeavingRead, Mend, strided
+from smartmem_rules.tensor.instantiate import Definitions
+
+
+def read_mended(base: Definitions, written: s.Operator, made: s.Operator, read: s.Subscript, reason: str) -> Fix | None:
+    """How to mend a read; None where no way is known that was seen to help.
+
+    Args:
+        base: the definitions that this one uses.
+        written: the operator as its author wrote it.
+        made: the same with predicates and constants written out.
+        read: the read, in `written`.
+        reason: which element is read that is not there.
+    """
+    told = ELEMENT.search(reason)
+    axis = told[2] if told is not None else None
+
+    def helps(mend: Mend) -> bool:
+        candidate = mend(made)
+        trial = tried(base, candidate, 1)
+        if trial.failure is not None or (not trial.probes and not ELEMENT.search(trial.reason)):
+            return False
+        violation = smallest_violation(base, candidate)
+        if violation is None:
+            return bool(trial.probes)
+        if str(read.span) not in violation.message:
+            return True
+        again = ELEMENT.search(violation.message)
+        return again is not None and len(read.items) > 1 and again[2] != axis
+
+    for place, extent in _places(written, read, reason):
+        found = LeavingRead.of(written, read, reason, place, extent)
+        fix = found.fix(helps) if found is not None else strided(written, read, place, extent, helps)
+        if fix is not None:
+            return fix
+    return None
+
+
+def _places(operator: s.Operator, read: s.Subscript, reason: str) -> Iterator[tuple[int, s.Expression]]:
+    """The indices of a read that may be the one that leaves its axis, each with the extent of that axis."""
+    told = ELEMENT.search(reason)
+    kind = next((i.type for i in operator.inputs if isinstance(read.base, s.Name) and i.name == read.base.id), None)
+    if told is None or kind is None:
+        return
+    pairs = list(enumerate(zip(read.items, kind.shape, strict=False)))
+    spread = next(
+        (n for n, pair in pairs if any(isinstance(one, s.Splat | s.Broadcast | s.Slice) for one in pair)), None
+    )
+    if spread is None:
+        yield from ((n, extent) for n, (_, extent) in pairs if n == int(told[2] or 0))
+        return
+    before = int(told[2] or 0) if len(read.items) > 1 else 0
+    yield from ((n, extent) for n, (_, extent) in pairs[:spread] if n == before)
+    if before < spread:
+        return
+    for back in range(1, min(len(read.items), len(kind.shape)) - spread):
+        if any(isinstance(one, s.Splat | s.Broadcast | s.Slice) for one in (read.items[-back], kind.shape[-back])):
+            return
+        yield len(read.items) - back, kind.shape[-back]
