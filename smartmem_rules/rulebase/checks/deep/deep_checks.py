@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, cast
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.cache import Findings, digest_of
@@ -20,7 +20,7 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.deep.definition_fixes import mended
 from smartmem_rules.rulebase.checks.deep.guard_checks import fits_nothing, never_fires
 from smartmem_rules.rulebase.checks.deep.read_fixes import read_mended
-from smartmem_rules.rulebase.checks.deep.side_checks import rewrite_finding, sides_differ
+from smartmem_rules.rulebase.checks.deep.side_checks import Finding, rewrite_finding, sides_differ
 from smartmem_rules.rulebase.checks.meaning_checks import elements_required
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
@@ -71,11 +71,8 @@ class DeepChecker:
     def rewrite(self, rule: s.Rewrite, written: s.Rewrite) -> Iterator[Diagnostic]:
         """The problems of a rewrite whose parts are right one by one."""
         names = sorted(operators_in(rule))
-        found = self._known(
-            ("rewrite", rule.left, rule.right, rule.bidirectional, rule.guards),
-            names,
-            lambda: rewrite_finding(self, rule),
-        )
+        key = "rewrite", rule.left, rule.right, rule.bidirectional, rule.guards
+        found = cast("Finding", self._known(key, names, lambda: rewrite_finding(self, rule)))
         if found.get("vacuous"):
             yield never_fires(written, found["vacuous"], found["parts"], found.get("tie"))
         elif "fits_nothing" in found:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 from itertools import permutations
-from typing import Any
+from typing import TypedDict
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -18,6 +18,37 @@ from smartmem_rules.language.printing.printer import print_expression, print_pat
 from smartmem_rules.language.rebuilding import rebuilt
 from smartmem_rules.tensor.instantiate import Definitions
 
+
+class Change(TypedDict, total=False):
+    """One thing that is changed on a right side, as it is kept on disk."""
+
+    axes: tuple[str, str, list[int]]
+    """The operator that orders axes, its attribute, and their order."""
+    operator: int
+    """Which application is changed, counted from the left."""
+    name: str
+    value: str
+    exchanged: bool
+
+
+class Finding(TypedDict, total=False):
+    """What is found out about a rewrite, as it is kept on disk; it holds no places."""
+
+    agreed: int
+    proved: bool
+    differs: str
+    left: str
+    right: str
+    symbolic: list[str]
+    unlike: bool
+    mended: Change
+    guard: str
+    vacuous: list[int]
+    parts: int
+    tie: str | None
+    fits_nothing: str
+
+
 _MOST_TRIED = 32
 """Changes of a right side, each of which is typed at many operands."""
 _ENOUGH = 2
@@ -25,7 +56,7 @@ _ENOUGH = 2
 _NUMBERS = (0, 1, -1, 2, -2, 3)
 
 
-def sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
+def sides_differ(written: s.Rewrite, found: Finding) -> Diagnostic:
     sometimes = bool(found["agreed"]) and not found.get("unlike")
     right = found["right"].removeprefix("none: ")
     made = f"the right side is {right}"
@@ -48,7 +79,7 @@ def sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
     )
 
 
-def _right_meant(right: s.Pattern, found: Mapping[str, Any]) -> Fix | None:
+def _right_meant(right: s.Pattern, found: Finding) -> Fix | None:
     """The change of the right side that was seen to give both sides one type."""
     mended = found.get("mended")
     if mended is None:
@@ -87,14 +118,14 @@ def _number_meant(right: s.Pattern, failure: str) -> Fix | None:
     return None
 
 
-def _guard_meant(found: Mapping[str, Any]) -> str:
+def _guard_meant(found: Finding) -> str:
     narrow = _not_wider(found)
     if narrow is None and "guard" in found:
         return f"add the guard `{found['guard']}`: then both sides have one type"
     return narrow or "add a guard that excludes this"
 
 
-def _not_wider(found: Mapping[str, Any]) -> str | None:
+def _not_wider(found: Finding) -> str | None:
     """The guard that excludes a use at which a tensor widens the left side beyond the only one on the right."""
     types = dict(re.findall(r"(\w+): (\w+\[[\d, ]*\])", found["differs"]))
     kept = [name for name, one in types.items() if one == found["right"]]
@@ -120,14 +151,14 @@ def _other_type(left: str, right: str) -> str:
     return "give the right side the shape and dtype of the left: by `keepdims`, `Reshape`, `Transpose` or `Cast`"
 
 
-def rewrite_finding(base: Definitions, rule: s.Rewrite) -> dict[str, Any]:
+def rewrite_finding(base: Definitions, rule: s.Rewrite) -> Finding:
     """Whether the sides have one type, by proof, and where the question has no symbolic form, by trying."""
     from smartmem_rules.analysis.types.symbolic import prove_types  # start-up time
     from smartmem_rules.analysis.types.typing import ATTEMPTS, WANTED, check_types  # start-up time
 
     proof = prove_types(base, rule.left, rule.right, rule.guards)
     if proof is not None and proof.holds:
-        found: dict[str, Any] = {"agreed": 0, "proved": True}
+        found: Finding = {"agreed": 0, "proved": True}
         return found | _never(base, rule)
     # types that read differently do differ somewhere, unless a guard without a symbolic form excludes it
     wanted = ATTEMPTS if proof is not None else WANTED
@@ -153,7 +184,7 @@ def rewrite_finding(base: Definitions, rule: s.Rewrite) -> dict[str, Any]:
     return found
 
 
-def _never(base: Definitions, rule: s.Rewrite) -> dict[str, Any]:
+def _never(base: Definitions, rule: s.Rewrite) -> Finding:
     """What is known of guards that nothing satisfies."""
     from smartmem_rules.analysis.matches import contradiction, no_match, tie  # start-up time
 
@@ -161,8 +192,8 @@ def _never(base: Definitions, rule: s.Rewrite) -> dict[str, Any]:
         return {}
     core = contradiction(base, rule.left, rule.guards)
     if core:
-        found = {"vacuous": core, "parts": sum(1 for _ in conjuncts(*rule.guards))}
-        return found | {"tie": tie(base, rule.left, rule.guards, core)}
+        parts = sum(1 for _ in conjuncts(*rule.guards))
+        return {"vacuous": core, "parts": parts, "tie": tie(base, rule.left, rule.guards, core)}
     reason = no_match(base, rule.left, rule.guards)
     return {} if reason is None else {"fits_nothing": reason}
 
@@ -175,7 +206,7 @@ def _only_by_chance(left: str, right: str) -> bool:
     return one.count(",") == other.count(",") and plain and any(first != second for first, second in pairs)
 
 
-def _guards(rule: s.Rewrite, found: Mapping[str, Any]) -> Iterator[s.Expression]:
+def _guards(rule: s.Rewrite, found: Finding) -> Iterator[s.Expression]:
     """Guards under which sides that sometimes agree may always do."""
     variables = [node.name for node in nodes(rule.left) if isinstance(node, s.PatternVariable) and node.name != "_"]
     names = [s.Name(rule.span, name) for name in dict.fromkeys(variables)] if found["agreed"] else []
@@ -201,17 +232,13 @@ def _excludes(base: Definitions, rule: s.Rewrite, guard: s.Expression) -> bool:
     return again.differing is None and again.agreed >= _ENOUGH
 
 
-def _changes(
-    base: Definitions, rule: s.Rewrite, found: Mapping[str, Any]
-) -> Iterator[tuple[dict[str, Any], s.Pattern]]:
+def _changes(base: Definitions, rule: s.Rewrite, found: Finding) -> Iterator[tuple[Change, s.Pattern]]:
     """Right sides with one thing changed that authors mistake: an attribute, or the order of the axes."""
     made = [*_transposed(base, rule.right, found), *_other_attributes(base, rule), *_exchanged(base, rule.right)]
     yield from made[:_MOST_TRIED]
 
 
-def _transposed(
-    base: Definitions, right: s.Pattern, found: Mapping[str, Any]
-) -> Iterator[tuple[dict[str, Any], s.Pattern]]:
+def _transposed(base: Definitions, right: s.Pattern, found: Finding) -> Iterator[tuple[Change, s.Pattern]]:
     from smartmem_rules.analysis.matches import permuting  # start-up time
 
     found_one = permuting(base)
@@ -228,10 +255,10 @@ def _transposed(
             value = s.ListOf(right.span, tuple(s.Number(right.span, axis) for axis in perm))
             given = (s.PatternAttribute(right.span, order, value),)
             made = s.PatternOperator(right.span, name, (right,), given, None, None, None)
-            yield {"axes": [name, order, list(perm)]}, made
+            yield {"axes": (name, order, list(perm))}, made
 
 
-def _exchanged(base: Definitions, right: s.Pattern) -> Iterator[tuple[dict[str, Any], s.Pattern]]:
+def _exchanged(base: Definitions, right: s.Pattern) -> Iterator[tuple[Change, s.Pattern]]:
     """Two operands of one operator in the other order."""
     operators = [node for node in nodes(right) if isinstance(node, s.PatternOperator)]
     for place, operator in enumerate(operators):
@@ -247,7 +274,7 @@ def _extents(type_: str) -> list[str] | None:
     return None if told is None else told[1].split(", ")
 
 
-def _other_attributes(base: Definitions, rule: s.Rewrite) -> Iterator[tuple[dict[str, Any], s.Pattern]]:
+def _other_attributes(base: Definitions, rule: s.Rewrite) -> Iterator[tuple[Change, s.Pattern]]:
     on_left = [node for node in nodes(rule.left) if isinstance(node, s.PatternOperator)]
     operators = [node for node in nodes(rule.right) if isinstance(node, s.PatternOperator)]
     for place, operator in enumerate(operators):
@@ -270,7 +297,7 @@ def _changed(
     operator: s.PatternOperator,
     attributes: tuple[s.PatternAttribute, ...],
     new: s.PatternAttribute,
-) -> tuple[dict[str, Any], s.Pattern]:
+) -> tuple[Change, s.Pattern]:
     made = replace(operator, attributes=attributes)
     whole = rebuilt(right, lambda node: made if node is operator else None)
     return {"operator": place, "name": new.name, "value": print_expression(new.value)}, whole
