@@ -9,6 +9,7 @@ from smartmem_rules.language.block_meanings import (
     as_meant,
     at_home,
     glued,
+    joined_meant,
     limit_meant,
     no_expression,
     subjects_meant,
@@ -150,7 +151,7 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
         )
         message = f"`{key.name}` takes {wanted} value{'' if wanted == '1' else 's'}, not {count}"
         shown = " ".join([_example(key)] * max(1, key.least))
-        fix = advice(f"write `{key.name} {shown};`")
+        fix = joined_meant(key, entry) or advice(f"write `{key.name} {shown};`")
         yield Diagnostic(Code.BAD_VALUE, "error", message, entry.span, note=f"it means: {key.meaning}", fix=fix)
         return
     if key.kind == "phase":

@@ -25,6 +25,7 @@ from smartmem_rules.rulebase.checks.matrix_checks import check_matrix
 from smartmem_rules.rulebase.checks.meaning_checks import (
     check_conditions,
     check_defaults,
+    check_extremes,
     check_indices,
     check_members,
     check_shapes,
@@ -169,7 +170,7 @@ class _Checker:
                 yield from check_defaults(item)
                 yield from check_shapes(item)
                 yield from check_indices(item)
-                yield from check_members(item)
+                yield from (*check_members(item), *check_extremes(item))
                 yield from check_arithmetic(item)
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)
