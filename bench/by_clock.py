@@ -2,7 +2,7 @@
 
 Each system is a process of its own with a thread for each core, and they take turns. `--busy` keeps another process
 busy on each core, as on a machine with other work. What other processes took of the cores beside that stands above the
-table: on a quiet machine it is next to nothing.
+table: on a quiet machine it is next to nothing. `--avx2` and `--onnxruntime` are those of `one_core.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from markdown_tables import markdown
-from served import HEADER, RUNS, mean_row, medians, model_file, row
+from served import HEADER, RUNS, add_processor, mean_row, medians, model_file, processor, row
 
 SPIN = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
 
@@ -28,12 +28,13 @@ def main() -> int:
     parser.add_argument("models", nargs="+")
     parser.add_argument("--turns", type=int, default=6)
     parser.add_argument("--busy", action="store_true", help="with another busy process on each core")
+    add_processor(parser)
     arguments = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
     begin, before, found = time.perf_counter(), seconds_of_all(), []
     with busy(cores if arguments.busy else []):
         for name in arguments.models:
-            found.append(medians(model_file(name), len(cores), arguments.turns, {}))
+            found.append(medians(model_file(name), len(cores), arguments.turns, processor(arguments)))
     spent = (seconds_of_all() - before - seconds_of_own()) / (time.perf_counter() - begin)
     rows = [row(name, times) for name, times in zip(arguments.models, found, strict=True)]
     beside = "a busy process on each" if arguments.busy else "nothing else"

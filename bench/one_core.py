@@ -13,7 +13,7 @@ import os
 import sys
 
 from markdown_tables import markdown
-from served import HEADER, RUNS, mean_row, medians, model_file, row
+from served import HEADER, NAMES, RUNS, add_processor, mean_row, medians, model_file, processor, row
 
 
 def main() -> int:
@@ -21,17 +21,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="+")
     parser.add_argument("--turns", type=int, default=6)
-    parser.add_argument("--avx2", action="store_true")
-    parser.add_argument("--onnxruntime", default="", help="a folder that holds the package onnxruntime")
+    add_processor(parser)
     arguments = parser.parse_args()
-    environments = {name: {"OMP_NUM_THREADS": "1"} for name in ("onnxruntime", "openvino")}
-    environments["ours"] = {"POCL_MAX_PTHREAD_COUNT": "1"}
-    if arguments.avx2:
-        environments["ours"]["SMARTMEM_PROCESSOR"] = "x86-64-v3"
-        environments["openvino"]["ONEDNN_MAX_CPU_ISA"] = "AVX2"
-    if arguments.onnxruntime:
-        packages = arguments.onnxruntime + os.pathsep + os.environ.get("PYTHONPATH", "")
-        environments["onnxruntime"]["PYTHONPATH"] = packages
+    environments = processor(arguments)
+    for name in NAMES:
+        environments[name]["POCL_MAX_PTHREAD_COUNT" if name == "ours" else "OMP_NUM_THREADS"] = "1"
     found = [medians(model_file(name), 1, arguments.turns, environments) for name in arguments.models]
     rows = [row(name, times) for name, times in zip(arguments.models, found, strict=True)]
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, medians of {RUNS * arguments.turns} runs\n")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
@@ -46,6 +47,24 @@ def medians(model: Path, threads: int, turns: int, environments: Mapping[str, Ma
             for system in systems:
                 system.turn()
     return [system.close() for system in systems]
+
+
+def add_processor(parser: argparse.ArgumentParser) -> None:
+    """The options of what processor the systems see."""
+    parser.add_argument("--avx2", action="store_true", help="as on a processor without AVX-512")
+    parser.add_argument("--onnxruntime", default="", help="a folder that holds another build of the package")
+
+
+def processor(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
+    """The variables of each system for the options of `add_processor`."""
+    environments: dict[str, dict[str, str]] = {name: {} for name in NAMES}
+    if arguments.avx2:
+        environments["ours"]["SMARTMEM_PROCESSOR"] = "x86-64-v3"
+        environments["openvino"]["ONEDNN_MAX_CPU_ISA"] = "AVX2"
+    if arguments.onnxruntime:
+        packages = arguments.onnxruntime + os.pathsep + os.environ.get("PYTHONPATH", "")
+        environments["onnxruntime"]["PYTHONPATH"] = packages
+    return environments
 
 
 def row(name: str, times: list[float]) -> list[str]:

@@ -6,6 +6,7 @@ from smartmem_rules.limits import Deadline, Limits
 from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
+from smartmem_rules.tensor.types import TensorType
 
 
 class Guard:
@@ -23,6 +24,16 @@ class Guard:
         self._nodes += 1
         self.limits.check("nodes", self._nodes, "the graph with its loops unrolled")
         self._deadline.check("the import")
+
+    def within(self, inputs: dict[str, TensorType]) -> dict[str, TensorType]:
+        """The types of a model's inputs, compared with the limits before any definition computes with them.
+
+        Raises:
+            LimitError: an input has too many axes or elements.
+        """
+        for name, type_ in inputs.items():
+            self.limits.check_shape([largest(extent) for extent in type_.shape], f"the input {name!r}")
+        return inputs
 
     def instance(self, instance: Instance, what: str) -> None:
         """Compare all tensors that an instance defines with the limits; equal nodes share an instance.

@@ -174,7 +174,7 @@ class _Import:
         graph = self.model.graph
         outputs = [value.name for value in graph.output]
         self._initializers(graph)
-        inputs = input_types(graph, self.values.types, dims)
+        inputs = self.guard.within(input_types(graph, self.values.types, dims))
         self.dimensions = open_dimensions(dims)
         self.types.update({RUN_NUMBER: RUN_TYPE} | inputs)
         everyone = list(graph.node)  # kept as long as `places`, or others would get the same ids

@@ -13,6 +13,8 @@ from smartmem_rules.language.syntax import Span
 from smartmem_rules.records import dataclass
 
 Severity = Literal["error", "warning"]
+_LONGEST_SHOWN = 240
+"""Characters that are shown of a line: of a longer one the part around the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +95,22 @@ def _excerpt(span: Span, label: str, mark: str, sources: Mapping[str, Sequence[s
     # A span over several lines is marked to the end of its first.
     end = span.end_column if span.end_line == span.line else len(line) + 1
     width = max(1, min(end, len(line) + 1) - span.column)
+    shown, column, width = _window(line, span.column, width)
     # Tabs are kept, so that the carets stand under the text however wide a tab is shown.
-    indent = "".join("\t" if character == "\t" else " " for character in line[: span.column - 1])
+    indent = "".join("\t" if character == "\t" else " " for character in shown[: column - 1])
     gutter = f"{span.line:>5} | "
-    return [gutter + line, f"{'| ':>8}{indent}{mark * width} {label}".rstrip()]
+    return [gutter + shown, f"{'| ':>8}{indent}{mark * width} {label}".rstrip()]
+
+
+def _window(line: str, column: int, width: int) -> tuple[str, int, int]:
+    """What is shown of a line, all of it or the part around the marked place; the column and width of the mark."""
+    if len(line) <= _LONGEST_SHOWN:
+        return line, column, width
+    begin = max(0, min(column - 1 - _LONGEST_SHOWN // 4, len(line) - _LONGEST_SHOWN))
+    end = begin + _LONGEST_SHOWN
+    before, behind = ("..." if begin else ""), ("..." if end < len(line) else "")
+    column += len(before) - begin
+    return before + line[begin:end] + behind, column, min(width, len(before) + _LONGEST_SHOWN + 1 - column)
 
 
 def _count(diagnostics: Sequence[Diagnostic]) -> str:

@@ -166,6 +166,12 @@ def test_tensors_beyond_the_limits(rules: RuleBase, build: Build) -> None:
     assert "axes" in message(build([RELU], {"x": [1] * 50}, ["y"]), rules)
 
 
+def test_inputs_are_measured_before_definitions_count_along_them(rules: RuleBase, build: Build) -> None:
+    pool = [NODE("AveragePool", ["x"], ["y"], kernel_shape=[5], strides=[3])]
+    assert "the input 'x' has 4611686018427387904 elements" in message(build(pool, {"x": [1, 1, 2**62]}, ["y"]), rules)
+    assert "715827881 members" in message(build(pool, {"x": [1, 1, 2**31 - 1]}, ["y"]), rules)
+
+
 def test_what_is_computed_at_import_is_bounded(rules: RuleBase, build: Build) -> None:
     shape = numpy_helper.from_array(np.array([1 << 20], np.int64), "s")
     model = build([NODE("ConstantOfShape", ["s"], ["c"]), NODE("Add", ["x", "c"], ["y"])], {"x": [1]}, ["y"], [shape])

@@ -245,3 +245,12 @@ def test_a_slip_anywhere_is_answered_by_how_to_mend_it(seed: int) -> None:
         for one in found:
             assert not one.fix.edits or applied(text, one.fix.edits) != text
     assert answered >= 6
+
+
+@pytest.mark.parametrize("run", ["x", "\n", "(x", "where ", "[x", " "])
+def test_long_runs_are_answered_at_once(run: str) -> None:
+    text = "rewrite twice in algebra\n    Neg(Neg(x)) => x\n".replace("=>", run * 20_000)
+    with pytest.raises(LanguageError) as raised:
+        parse_text(text)
+    shown = re.findall(r"(?m)^ +\d+ \| .*|^ +\| .*", str(raised.value))
+    assert max(map(len, shown)) < 300

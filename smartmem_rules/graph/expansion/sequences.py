@@ -212,6 +212,8 @@ class _Unfolding:
         if source in self.lists.missing:
             raise Unsupported(f"{source!r} cannot be imported")
         shape, axis = self.lists.values.types[source].shape, int(self.attributes.get("axis", 0))
+        if not -len(shape) <= axis < len(shape):
+            raise Unsupported(f"axis {axis} of a tensor with {len(shape)} axes")
         extent = shape[axis]
         sizes = self._sizes(extent)
         if len(sizes) > _MOST_MEMBERS:

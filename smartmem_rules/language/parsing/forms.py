@@ -47,7 +47,7 @@ _AFTER_SIDES = {
     "unsound": 'the clause reads `unsound "REASON"`',
 }
 _EQUATION = "an equation reads `y[*i] = EXPRESSION`"
-_FIRST = re.compile(rf"^\s*({'|'.join((*ITEM_WORDS, *BLOCK_WORDS))})\b", re.MULTILINE)
+_FIRST = re.compile(rf"^[^\S\n]*({'|'.join((*ITEM_WORDS, *BLOCK_WORDS))})\b", re.MULTILINE)
 _RULES = ("rewrite", "eliminate", "index", "derive", "keep")
 _WORDS = frozenset((*_ITEMS, *_CLAUSES, *_AFTER_SIDES, "then", "else", "if", "and", "or", "not", "in"))
 _ENDS_VALUE = re.compile(r"[\w\])\"]\s*$")
@@ -98,5 +98,5 @@ def _form(text: str, done: bool) -> str:
 
 def _clause(body: str, clauses: dict[str, str], otherwise: str) -> str:
     """The form of the last clause that begins in a text."""
-    begun = list(re.finditer(rf"\b({'|'.join(clauses)})\b|^\s*\w+\s*\[[^\n=]*=(?!=)", body, re.MULTILINE))
+    begun = list(re.finditer(rf"\b({'|'.join(clauses)})\b|^[^\S\n]*\w+\s*\[[^\n=]*=(?!=)", body, re.MULTILINE))
     return clauses.get(begun[-1][1] or "", otherwise) if begun else otherwise

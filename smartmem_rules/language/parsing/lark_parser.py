@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from threading import Lock
 from typing import Any, cast
 
@@ -24,9 +24,9 @@ from smartmem_rules.language.parsing.forms import form
 from smartmem_rules.language.parsing.grammar import builder_of_lark, grammar, resolving
 from smartmem_rules.language.parsing.headings import upper_case_let
 from smartmem_rules.language.parsing.hints import hint, rangeless
-from smartmem_rules.language.parsing.repairs import KEYWORDS, LONGEST, farther, piece_before, repaired
+from smartmem_rules.language.parsing.repairs import KEYWORDS, farther, piece_before, repaired
 from smartmem_rules.language.parsing.slips.finding import late_slip, slip
-from smartmem_rules.language.parsing.stops import Stop
+from smartmem_rules.language.parsing.stops import LONGEST, Stop
 from smartmem_rules.language.syntax import Module, Span
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
 
@@ -108,14 +108,15 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     signs = _signs(accepted)
     stop = Stop(found.strip("`"), accepted, signs, line, before, span, text[len(before) :])
     code = stop.without_comments()
-    meant = slip(code)
+    by_hand = stop.by_hand()
+    meant = slip(code) if by_hand else None
     if meant is not None:
         elsewhere = meant.span is not None and meant.span != span
         shown = f"`{_piece(lines, meant.span)}`" if meant.span is not None and elsewhere else found
         message = meant.message or f"{shown} cannot stand here"
         place = meant.span or span
         return Diagnostic(Code.SYNTAX, "error", message, place, note=None if elsewhere else note, fix=meant.fix)
-    fix = hint(stop)
+    fix = hint(stop) if by_hand else None
     if fix is not None and fix.edits and len(text) <= LONGEST and not farther(text, fix.edits):
         fix = None
     if fix is None and _WORD.fullmatch(found.strip("`")) and found.strip("`") not in KEYWORDS:
@@ -176,15 +177,17 @@ def _error_span(text: str, file: str, error: UnexpectedInput) -> Span:
 
 def _accepted(text: str) -> frozenset[str]:
     """The terminals that could have stood where the parse of `text` fails."""
-    lark = grammar()
     resolving().text = text
-    interactive: Any = lark.parse_interactive(text)  # lark leaves its methods without types
     # A refused token leaves the parser in the middle of its reductions; only the state before it tells all.
-    settled = interactive.copy(deepcopy_values=False)
+    whole: Any = grammar().parse_interactive(text)  # lark leaves its methods without types
+    taken = 0
     try:
-        for token in interactive.lexer_thread.lex(interactive.parser_state):
-            interactive.feed_token(token)
-            settled = interactive.copy(deepcopy_values=False)
+        for token in whole.lexer_thread.lex(whole.parser_state):
+            whole.feed_token(token)
+            taken += 1
     except UnexpectedInput:
         pass
+    settled: Any = grammar().parse_interactive(text)
+    for token in islice(settled.lexer_thread.lex(settled.parser_state), taken):
+        settled.feed_token(token)
     return frozenset(settled.accepts())

@@ -10,7 +10,7 @@ from smartmem_rules.language.fixes import Edit, Fix, applied, before, edit, near
 from smartmem_rules.language.parsing import lalr
 from smartmem_rules.language.parsing.brackets import open_brackets
 from smartmem_rules.language.parsing.builder import Builder
-from smartmem_rules.language.parsing.stops import Stop
+from smartmem_rules.language.parsing.stops import LONGEST, Stop
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
 
 _SIGNS = (",", ";", ":", "=", "->", "=>", ")", "]", "}", "in", "{")
@@ -23,8 +23,6 @@ _BEGUN = ("then", "else", "where", "let", "rewrite", "import", "operator", "func
 _SPELT = (*_WORDS, "in", "and", "or", "not", "if", "relaxes", "tags", "cites", "unsound", "explores", "require")
 KEYWORDS = frozenset(("then", "else", "where", "for", "in", "and", "or", "not", "if"))
 """Words that are right as they stand, so that none is meant in place of them."""
-LONGEST = 20_000
-"""Characters of an item that is tried: each try parses all of it."""
 _PIECE = re.compile(r'"[^"\n]*"|\w+|=>|<=>|->|==|!=|<=|>=|::|\*\*|//|\S')
 
 

@@ -9,6 +9,9 @@ from dataclasses import replace
 from smartmem_rules.language.expressions import Span
 from smartmem_rules.records import dataclass
 
+LONGEST = 20_000
+"""Characters of an item that people write: what is tried of longer ones, or searched for, would take too long."""
+_UNWRITTEN = re.compile(r"\w{200}|\s{200}")
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|#[^\n]*')
 
 
@@ -49,6 +52,10 @@ class Stop:
         code = _COMMENT.sub(lambda match: match[1] or " " * len(match[0]), self.whole)
         place = len(self.text)
         return replace(self, text=code[:place], rest=code[place:])
+
+    def by_hand(self) -> bool:
+        """Whether people write such an item; a search for what stands before a place squares longer words and gaps."""
+        return len(self.whole) <= LONGEST and _UNWRITTEN.search(self.whole) is None
 
     def begins_line(self) -> bool:
         """Whether only blanks stand before the place on its line."""

@@ -31,6 +31,9 @@ from smartmem_rules.tensor.index import Index, as_index
 from smartmem_rules.tensor.ranges import agree, same
 from smartmem_rules.tensor.substitution import gathered
 
+MOST_MEMBERS = 1 << 22
+"""Members of a list that a definition counts out, as the places of a window along an axis."""
+
 
 @dataclass(frozen=True)
 class TensorName:
@@ -317,6 +320,8 @@ def _inner_scopes(binders: Sequence[ast.Binder], scope: Scope) -> Sequence[Scope
 
 def _members(bound: ast.Expression, scope: Scope) -> Sequence[Value]:
     value = plain(_evaluate(bound, scope))
+    if isinstance(value, int) and value > MOST_MEMBERS:
+        raise Unsupported(f"a list of {value} members is more than {MOST_MEMBERS}")
     return range(value) if isinstance(value, int) else as_list(value)
 
 

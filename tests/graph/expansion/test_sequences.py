@@ -149,6 +149,10 @@ def test_a_map_is_its_body_for_every_member(rules: RuleBase) -> None:
         ("f (float[2] a) => (float[2] y) { s = SequenceConstruct (a)  y = Neg (s) }", "takes neither sequences"),
         ("f (float[2] a, float[3] b, int64 i) => (float[2] y) { s = SequenceConstruct (a, b)\n"
          "y = SequenceAt (s, i) }", "the members differ in shape and the position 'i' is computed"),
+        ("f (float a) => (int64 n) { s = SplitToSequence <axis = 0> (a)  n = SequenceLength (s) }",
+         "axis 0 of a tensor with 0 axes"),
+        ("f (float[2] a) => (int64 n) { s = SplitToSequence <axis = -2> (a)  n = SequenceLength (s) }",
+         "axis -2 of a tensor with 1 axes"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_unfolded_says_why(rules: RuleBase, text: str, message: str) -> None:

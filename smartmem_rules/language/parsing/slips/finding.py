@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smartmem_rules.language.fixes import applied
-from smartmem_rules.language.parsing.repairs import LONGEST, farther, parses
+from smartmem_rules.language.parsing.repairs import farther, parses
 from smartmem_rules.language.parsing.slips.blocks import blocks
 from smartmem_rules.language.parsing.slips.clauses import clauses
 from smartmem_rules.language.parsing.slips.expressions import comment_of_line, expressions, sums
@@ -35,7 +35,7 @@ _KINDS: tuple[Callable[[Stop], Slip | None], ...] = (
 def slip(stop: Stop) -> Slip | None:
     """The first kind of slip that there is at a place; one of those with edits with which the parser gets farther."""
     comment = comment_of_line(stop)
-    if comment is not None and len(stop.whole) <= LONGEST and parses(applied(stop.whole, comment.fix.edits)):
+    if comment is not None and parses(applied(stop.whole, comment.fix.edits)):
         return comment  # without it `//` is a division
     for kind in _KINDS:
         found = kind(stop)
@@ -50,5 +50,4 @@ def late_slip(stop: Stop) -> Slip | None:
 
 
 def _true(found: Slip, stop: Stop) -> bool:
-    whole = stop.whole
-    return not found.fix.edits or len(whole) > LONGEST or farther(whole, found.fix.edits)
+    return not found.fix.edits or farther(stop.whole, found.fix.edits)
