@@ -115,8 +115,8 @@ def spreading(base: Definitions) -> tuple[str, str] | None:
 def no_match(base: Definitions, left: s.Pattern, guards: tuple[s.Expression, ...]) -> str | None:
     """Why no operands of the ranks that guards name fit a left side, as far as trying tells; None where some do."""
     facts = facts_of(guards)
-    tensors = {node.name for node in nodes(left) if isinstance(node, s.PatternVariable)}
-    if tensors.isdisjoint(facts.ranks):
+    tensors = {node.name for node in nodes(left) if isinstance(node, s.PatternVariable) and node.name != "_"}
+    if not tensors or not tensors <= facts.ranks.keys():  # of the others too few ranks would be tried
         return None
     reasons: Counter[str] = Counter()
     for number in range(ATTEMPTS):
