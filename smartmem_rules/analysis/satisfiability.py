@@ -63,17 +63,27 @@ def _axes_there(guards: Sequence[s.Expression]) -> Iterator[s.Expression]:
             continue
         for side in (guard.left, guard.right):
             match side:
-                case s.Call(function="extent", arguments=(s.Name() as tensor, s.Number(value=int(axis)))):
-                    least = axis + 1
-                case s.Call(
-                    function="extent",
-                    arguments=(s.Name() as tensor, s.Unary(operator="-", operand=s.Number(value=int(axis)))),
+                case s.Call(function="extent", arguments=(s.Name() as tensor, axis)):
+                    yield from _within_rank(tensor, axis)
+                case s.Subscript(base=s.Call(function="shape", arguments=(s.Name() as tensor,)), items=(axis,)) if (
+                    not isinstance(axis, s.Slice)
                 ):
-                    least = axis
+                    yield from _within_rank(tensor, axis)
                 case _:
-                    continue
-            rank = s.Call(side.span, "rank", (tensor,))
-            yield s.Binary(side.span, ">=", rank, s.Number(side.span, least))
+                    pass
+
+
+def _within_rank(tensor: s.Name, axis: s.Expression) -> Iterator[s.Expression]:
+    """That an axis, which counts from the end where it is below zero, is one of a tensor."""
+    rank = s.Call(axis.span, "rank", (tensor,))
+    match axis:
+        case s.Number(value=int(number)):
+            yield s.Binary(axis.span, ">=", rank, s.Number(axis.span, number + 1))
+        case s.Unary(operator="-", operand=s.Number(value=int(number))):
+            yield s.Binary(axis.span, ">=", rank, s.Number(axis.span, number))
+        case _ if any(isinstance(node, s.Call) and node.function == "rank" for node in nodes(axis)):
+            yield s.Binary(axis.span, "<", axis, rank)
+            yield s.Binary(axis.span, ">=", axis, s.Unary(axis.span, "-", rank))
 
 
 def _fractions(guards: Sequence[s.Expression]) -> frozenset[str]:

@@ -39,6 +39,7 @@ from smartmem_rules.rulebase.checks.operators.definitions import (
     check_recursion,
 )
 from smartmem_rules.rulebase.checks.operators.identities import check_domains, check_override
+from smartmem_rules.rulebase.checks.operators.places import check_places
 from smartmem_rules.rulebase.checks.relation_checks import check_overloads, check_relations, check_termination
 from smartmem_rules.rulebase.checks.rule_checks import (
     check_dtypes,
@@ -172,7 +173,7 @@ class _Checker:
                 yield from check_shapes(item)
                 yield from check_indices(item)
                 yield from (*check_members(item), *check_extremes(item), *check_lets_of_elements(item))
-                yield from check_arithmetic(item)
+                yield from (*check_arithmetic(item), *check_places(item))
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)
                 yield from check_same_sides(item, self.commutative)

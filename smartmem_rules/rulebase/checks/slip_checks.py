@@ -11,7 +11,7 @@ from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import Fix, advice, any_of, replacement, spelling
 from smartmem_rules.language.printing.other_functions import text_elsewhere
 from smartmem_rules.language.vocabulary import DTYPE_CLASSES
-from smartmem_rules.tensor.expr import ALL_DTYPES
+from smartmem_rules.tensor.expr import ALL_DTYPES, Equation
 from smartmem_rules.tensor.instantiate import Definitions
 
 _PROBES = 24
@@ -155,12 +155,21 @@ def moves_elements(base: Definitions, name: str) -> bool:
     from smartmem_rules.analysis.tries import tried  # start-up time
 
     for operator in base.operators.get(name, ()):
-        if any(equation.view or isinstance(equation.body, s.Subscript) for equation in operator.equations):
-            return True
+        outputs, locals_ = {one.name for one in operator.outputs}, {one.tensor for one in operator.equations}
+        for equation in operator.equations:
+            read = equation.body.base if isinstance(equation.body, s.Subscript) else None
+            if equation.tensor in outputs and (equation.view or (isinstance(read, s.Name) and read.id not in locals_)):
+                return True
         probes = tried(base, operator, _PROBES).probes
-        if any(equation.view is not None for probe in probes for equation in probe.instance.equations[:1]):
+        if any(_moves(equation) for probe in probes for equation in probe.instance.equations):
             return True
     return False
+
+
+def _moves(equation: Equation) -> bool:
+    """Whether an equation of an output reads one element of an operand, as an index map can; locals do not count."""
+    read = equation.view
+    return equation.tensor.startswith("%") and read is not None and read.tensor.startswith("$")
 
 
 def check_is_view(rule: s.Eliminate, base: Definitions) -> Iterator[Diagnostic]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.expressions import conjuncts
-from smartmem_rules.language.fixes import Fix, advice
+from smartmem_rules.language.expressions import conjuncts, nodes
+from smartmem_rules.language.fixes import Fix, advice, replacement
 from smartmem_rules.language.printing.printer import print_expression
 
 _LEAST = {"extent": ("an extent", 0), "rank": ("a rank", 0), "uses": ("the number of uses", 1), "count": ("a count", 1)}
@@ -61,6 +61,9 @@ def _turned(guard: s.Expression) -> Fix:
     """What is known of the sides of a comparison, and the comparison turned round."""
     if not isinstance(guard, s.Binary) or guard.operator not in _TURNED:
         return advice("no value fulfils it: write another condition, or leave it out")
+    last = _last_axis(guard)
+    if last is not None:
+        return last
     turned = print_expression(s.Binary(guard.span, _TURNED[guard.operator], guard.left, guard.right))
     for side in (guard.left, guard.right):
         if isinstance(side, s.Call) and side.function in _LEAST:
@@ -69,6 +72,26 @@ def _turned(guard: s.Expression) -> Fix:
                 turned = f"{print_expression(side)} == 1"
             return advice(f"{what} is {least} or more: write `{turned}`, or leave it out")
     return advice(f"no value fulfils it: write `{turned}`, or leave it out")
+
+
+def _last_axis(guard: s.Expression) -> Fix | None:
+    """The axis that is meant where one behind the last is written: `rank(x)`."""
+    for node in nodes(guard):
+        match node:
+            case (
+                s.Call(function="extent", arguments=(s.Name() as tensor, axis))
+                | s.Subscript(base=s.Call(function="shape", arguments=(s.Name() as tensor,)), items=(axis,))
+            ):
+                shown = f"rank({tensor.id})"
+                if axis == s.Call(axis.span, "rank", (tensor,)):
+                    last = f"{shown} - 1"
+                    said = f"axes are counted from 0, so `{tensor.id}` has no axis `{shown}`: the last one is `{last}`"
+                    return replacement(said, axis.span, last)
+                if any(isinstance(part, s.Call) and part.function == "rank" for part in nodes(axis)):
+                    return advice(f"the axes of `{tensor.id}` are 0 to `{shown} - 1`, or -1 to `-{shown}` from the end")
+            case _:
+                pass
+    return None
 
 
 def fits_nothing(rule: s.Rewrite, reason: str) -> Diagnostic:

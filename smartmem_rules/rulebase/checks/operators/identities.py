@@ -37,7 +37,7 @@ def check_domains(items: Sequence[s.Item], identities: Identities) -> Iterator[D
 def check_override(
     base: Definitions, built_in: BuiltIn, operator: s.Operator, written: s.Operator
 ) -> Iterator[Diagnostic]:
-    """Definitions of a user's file that take the place of a built-in one, said or not."""
+    """Definitions of a user's file that take the place of a built-in one unsaid, or say so and do not."""
     replaced = _replaced(base, built_in, operator)
     if replaced is None:
         if written.override:
@@ -46,20 +46,19 @@ def check_override(
             fix = replacement("leave `override` out", place, "")
             yield Diagnostic(Code.OVERRIDE, "warning", message, place, fix=fix)
         return
-    secondary = (replaced.place("name"), "this definition is built in")
     if written.override:
-        message = f"`{written.name}` takes the place of the built-in definition for all that both accept"
-        fix = advice("if that is not meant, leave `override` out and bind it to an operator of your own domain")
-        place = written.place("override")
-        yield Diagnostic(Code.OVERRIDE, "warning", message, place, secondary=secondary, fix=fix)
-        return
+        return  # what is said is meant; `optimize` tells whose place is taken
+    secondary = (replaced.place("name"), "this definition is built in")
     yield Diagnostic(
         Code.OVERRIDE,
         "error",
         f"`{written.name}` would take the place of a built-in definition, which accepts the same operands",
         written.place("name"),
         secondary=secondary,
-        fix=advice("write the clause `override` if that is meant; else bind it to an operator of your own domain"),
+        fix=advice(
+            "write the clause `override` if that is meant; else call it otherwise and bind it to an operator of your "
+            f"own domain: `onnx my.ops::{written.name} ;`"
+        ),
     )
 
 
