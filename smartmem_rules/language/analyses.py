@@ -19,6 +19,8 @@ _HOLDS, _KNOWN = "__holds", "__known"
 KIND, MERGE = "bool", "or"
 """The only kind of analysis, and how what two equal tensors are known to be becomes one."""
 _TENSOR, _SHAPE, _INDEX, _RESULT = "x", "S", "i", "y"
+INNER_NAMES = frozenset({_TENSOR, _SHAPE, _INDEX, _RESULT})
+"""What the operator of an analysis has names for, and the analysis has not."""
 
 
 @dataclass(frozen=True, slots=True)

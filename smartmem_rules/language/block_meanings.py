@@ -29,6 +29,11 @@ _LIMITS = {
     **dict.fromkeys(("time", "timeout", "time_limit", "secs", "sec", "s"), "seconds"),
 }
 _UNITS = {"k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20, "g": 1 << 30}
+_DTYPES = {
+    **dict.fromkeys(("half", "fp16", "f16"), "float16"),
+    **dict.fromkeys(("float", "single", "fp32", "f32"), "float32"),
+    **dict.fromkeys(("bf16", "bfloat"), "bfloat16"),
+}
 _TRUTHS = {"true": 1, "on": 1, "yes": 1, "false": 0, "off": 0, "no": 0}
 
 
@@ -122,6 +127,16 @@ def glued(entry: Entry) -> Iterator[tuple[int, str, Fix]]:
         yield number, f"{first}{second}", edit(f"a number has no unit: write `{new}`", Edit(whole, new))
 
 
+def joined_meant(key: Key, entry: Entry) -> Fix | None:
+    """The one word that is meant by several, as `texture gpu` for `texture_gpu`."""
+    joined = "_".join(map(str, entry.values))
+    if joined not in key.choices or len(entry.values) < 2:
+        return None
+    last = entry.place(f"value:{len(entry.values) - 1}")
+    whole = entry.place("value:0")._replace(end_line=last.end_line, end_column=last.end_column)
+    return replacement(f"write `{joined}`", whole, joined)
+
+
 def value_meant(key: Key, value: object, entry: Entry, number: int) -> Fix | None:
     """A value as its key takes it: numbers without quotes, truths as `yes` and `no` or 1 and 0."""
     place, word = entry.place(f"value:{number}"), str(value)
@@ -130,6 +145,9 @@ def value_meant(key: Key, value: object, entry: Entry, number: int) -> Fix | Non
         if re.fullmatch(r"-?\d+(\.\d+)?", word):
             return replacement(f"write `{word}`, without quotes", place, word)
         return replacement(f"write `{truth}`", place, str(truth)) if truth is not None else None
+    other = _DTYPES.get(word.lower())
+    if other is not None and other in key.choices:
+        return replacement(f"write `{other}`", place, other)
     if set(key.choices) == {"yes", "no"}:
         if truth is None and value in (0, 1):
             truth = int(bool(value))

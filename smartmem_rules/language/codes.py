@@ -50,6 +50,7 @@ class Code(StrEnum):
     BAD_COST = "SMR0224"
     BAD_DEFAULT = "SMR0225"
     NO_ARITHMETIC = "SMR0226"
+    NOT_COMMUTATIVE = "SMR0227"
 
     UNKNOWN_OPERATOR = "SMR0301"
     OPERAND_COUNT = "SMR0302"
@@ -133,6 +134,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.BAD_REFERENCE: "The reference of an operator names no function of a module.",
     Code.BAD_COST: "A cost is none that extraction counts, is given twice, or is no number from zero on.",
     Code.BAD_DEFAULT: "The default of an attribute is no value of its kind.",
+    Code.NOT_COMMUTATIVE: "An operator is said to be commutative, but the order of its operands matters.",
     Code.NO_ARITHMETIC: "A definition computes with elements of types that are stored only, or that have no fractions.",
     Code.UNKNOWN_OPERATOR: "A rule names an operator that no file defines.",
     Code.OPERAND_COUNT: "A pattern gives an operator a number of operands that none of its overloads takes.",

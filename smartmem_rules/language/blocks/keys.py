@@ -34,6 +34,8 @@ class Key:
         repeats: whether several entries of this key may stand in a block.
         default: what holds where the key is absent, as the reference shows it; empty where it is required.
         expression: whether each text is a regular expression.
+        whole: whether each number is a whole one.
+        signed: whether a number may be below 0.
     """
 
     name: str
@@ -47,6 +49,8 @@ class Key:
     repeats: bool = False
     default: str = ""
     expression: bool = False
+    whole: bool = False
+    signed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +108,7 @@ def flag(meaning: str, default: bool | object = MISSING) -> Any:
 
 def whole(meaning: str, default: Any = MISSING) -> Any:
     """A field of an integer."""
-    return _field(Key("", "number", meaning), lambda rows: int(rows[-1][0]), default)
+    return _field(Key("", "number", meaning, whole=True), lambda rows: int(rows[-1][0]), default)
 
 
 def real(meaning: str, default: Any = MISSING) -> Any:
@@ -114,32 +118,32 @@ def real(meaning: str, default: Any = MISSING) -> Any:
 
 def wholes(meaning: str, default: Any = MISSING, least: int = 1, most: int | None = None) -> Any:
     """A field of a tuple of integers."""
-    key = Key("", "number", meaning, least=least, most=most)
+    key = Key("", "number", meaning, least=least, most=most, whole=True)
     return _field(key, lambda rows: tuple(int(v) for v in rows[-1]), default)
 
 
 def rows_of_wholes(meaning: str, least: int, most: int | None) -> Any:
     """A field of a tuple of tuples of integers, one for each entry of the key."""
-    key = Key("", "number", meaning, least=least, most=most, repeats=True)
+    key = Key("", "number", meaning, least=least, most=most, repeats=True, whole=True)
     return _field(key, lambda rows: tuple(tuple(int(v) for v in row) for row in rows), ())
 
 
 def clauses_of_wholes(meaning: str, record: Callable[..., Any], default: Any = MISSING) -> Any:
     """A field of a tuple of records, one for each entry of the key: so many integers as the record has fields."""
     size = len(getattr(record, "_fields", ()))
-    key = Key("", "number", meaning, least=size, most=size, repeats=True)
+    key = Key("", "number", meaning, least=size, most=size, repeats=True, whole=True)
     return _field(key, lambda rows: tuple(record(*(int(v) for v in row)) for row in rows), default)
 
 
 def rows_of_reals(meaning: str) -> Any:
     """A field of a tuple of tuples of floats, one for each entry of the key."""
-    key = Key("", "number", meaning, most=None, repeats=True)
+    key = Key("", "number", meaning, most=None, repeats=True, signed=True)
     return _field(key, lambda rows: tuple(tuple(float(v) for v in row) for row in rows), ())
 
 
 def spaces(meaning: str, *choices: str) -> Any:
     """A field of integers by the word that stands before them, one for each entry of the key."""
-    key = Key("", "space", meaning, least=2, most=None, choices=choices, repeats=True)
+    key = Key("", "space", meaning, least=2, most=None, choices=choices, repeats=True, whole=True)
     return _field(key, lambda rows: {str(row[0]): tuple(int(v) for v in row[1:]) for row in rows}, dict)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import tensors_of
-from smartmem_rules.language.fixes import advice
+from smartmem_rules.language.fixes import advice, replacement
 from smartmem_rules.language.parsing.expression_builder import (
     Children,
     names_of,
@@ -15,6 +15,7 @@ from smartmem_rules.language.parsing.expression_builder import (
 )
 from smartmem_rules.language.parsing.rule_builder import RuleBuilder, clause_word, group_of, has
 from smartmem_rules.language.parsing.tokens import Token
+from smartmem_rules.language.printing.printer import print_expression
 
 _GIVEN_BY_SIGNATURE = "_"
 
@@ -81,8 +82,15 @@ class Builder(RuleBuilder):
     def family(self, children: Children) -> s.Family:
         variables = tokens_of(children, "NAME")
         members = tuple(child for child in children if isinstance(child, tuple))
+        flat = [print_expression(member[0]) for member in members if len(member) == 1]
         for member in members:
             if len(member) != len(variables):
+                if len(flat) == len(members) == len(variables):
+                    shown = f"({', '.join(flat)})"
+                    whole = self._span([members[0][0], members[-1][0]])
+                    message = f"a member gives each of the {len(variables)} names a meaning"
+                    self._problem(whole, message, replacement(f"write `{shown}`", whole, shown))
+                    break
                 self._problem(
                     self._span(list(member)),
                     f"this member gives {len(member)} of the family's {len(variables)} names a meaning",

@@ -162,6 +162,13 @@ def _sign(stop: Stop) -> Fix | None:
         return replacement("one `;` stands before all attributes, commas between them: write `,`", stop.span, ",")
     if found == "," and "COMMA" not in accepted and re.search(r"(?:^|[^\w\s]|\b(?:in|and|or|not))\s*\([^()]*$", text):
         return _list_in_parentheses(stop)
+    if (
+        found == ";"
+        and "COMMA" in accepted
+        and re.search(r"\bwhere\b[^;]*$", text)
+        and re.match(r";[ \t]*\w", stop.rest)
+    ):
+        return replacement("guards stand between commas: write `,`", stop.span, ",")
     if found == ";" and "SEMICOLON" not in accepted:
         return replacement("nothing ends with `;` here", stop.span, "")
     return None
@@ -215,6 +222,12 @@ def _missing(stop: Stop) -> Fix | None:
         return replacement(said, _rest(stop), f'"{file}"') if file else advice(said)
     if "SEMICOLON" in accepted and re.search(r"\bonnx\s+\S+\s*$", text):
         return edit("an `onnx` clause ends with `;`", Edit(stop.behind_text(), ";"))
+    several = re.search(r"->[^{]*?(\w+)$", text)
+    if found == "..." and several is not None:
+        return edit(f"the outputs of a list are numbered: write `{several[1]}[j]`", Edit(stop.span, "[j]"))
+    if "COLON" in accepted and re.search(r"\bconst\s+\w+\s*$", text):
+        name = text.split()[-1]
+        return advice(f"say of which kind it is: `const {name}: int`, or ints, float, floats, tensor")
     if "COLON" in accepted and re.search(r"\boperator\b[^({]*\([^{]*$", text):
         return advice("an operand has a type: `x: T[*S]`")
     if found == "[" and re.search(r"\bfor\b.*\bin\s*$", text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.analyses import KIND, MERGE
+from smartmem_rules.language.analyses import INNER_NAMES, KIND, MERGE
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
@@ -26,12 +26,25 @@ def check_analysis(analysis: s.Analysis) -> Iterator[Diagnostic]:
         place = analysis.place("kind")
         fix = replacement(f"write `{KIND}`", place, KIND)
         yield Diagnostic(Code.BAD_ANALYSIS, "error", message, place, fix=fix)
+    yield from _check_meaning(analysis)
     if analysis.merge != MERGE:
         place = analysis.place("merge")
         why = _MERGES.get(analysis.merge, "facts of equal tensors become one by `or`, whichever comes first")
         message = f"a `{KIND}` analysis cannot `merge {analysis.merge}`: {why}"
         fix = replacement(f"write `{MERGE}`", place, MERGE)
         yield Diagnostic(Code.BAD_ANALYSIS, "error", message, place, fix=fix)
+
+
+def _check_meaning(analysis: s.Analysis) -> Iterator[Diagnostic]:
+    """Reads of a tensor: the condition is of one element, which has a name."""
+    message = f"the condition is of one element, which is called `{analysis.parameter}` here"
+    inner = {id(part) for node in nodes(analysis.meaning) if isinstance(node, s.Subscript) for part in nodes(node)}
+    for node in nodes(analysis.meaning):
+        outermost = isinstance(node, s.Subscript) and node.base != s.Name(node.span, analysis.parameter)
+        alone = isinstance(node, s.Name) and node.id in INNER_NAMES and id(node) not in inner
+        if (outermost or alone) and analysis.parameter not in INNER_NAMES:
+            fix = replacement(f"write `{analysis.parameter}`", node.span, analysis.parameter)
+            yield Diagnostic(Code.BAD_ANALYSIS, "error", message, node.span, fix=fix)
 
 
 def check_derived(rule: s.Rewrite, names: Names) -> Iterator[Diagnostic]:

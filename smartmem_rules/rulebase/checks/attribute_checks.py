@@ -4,13 +4,26 @@ dtypes."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Edit, advice, any_of, before, behind, edit, nearest, replacement, spelling
+from smartmem_rules.language.fixes import (
+    Edit,
+    Fix,
+    advice,
+    any_of,
+    before,
+    behind,
+    edit,
+    nearest,
+    replacement,
+    spelling,
+)
+from smartmem_rules.language.printing.printer import print_expression, print_pattern
 from smartmem_rules.rulebase.checks.meaning_checks import ADMITTED, CALLED, EXAMPLES, kind_of, meant_by
 from smartmem_rules.tensor.expr import ALL_DTYPES
 
@@ -31,7 +44,8 @@ def check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator]
             message = f"`{pattern.operator}` has no attribute `{attribute.name}`"
             near = spelling(attribute.name, known, place)
             note = None if near else f"its attributes are {', '.join(sorted(known))}" if known else "it has none"
-            fix = near or advice("write one of these" if known else "leave it out")
+            only = replacement(f"write `{min(known)}`", place, min(known)) if len(known) == 1 else None
+            fix = near or only or advice("write one of these" if known else "leave it out")
             yield Diagnostic(Code.UNKNOWN_ATTRIBUTE, "error", message, place, note=note, fix=fix)
         elif attribute.name in first:
             message = f"the attribute `{attribute.name}` is given twice"
@@ -79,6 +93,40 @@ def _check_kind(attribute: s.PatternAttribute, overloads: Sequence[s.Operator]) 
         fix = edit("a list stands in square brackets", Edit(before(place), "["), Edit(behind(place), "]"))
     secondary = (declared[0].span, "it is declared here") if declared else None
     yield Diagnostic(Code.ATTRIBUTE_KIND, "error", message, place, secondary=secondary, fix=fix)
+
+
+def check_required_attributes(
+    pattern: s.PatternOperator,
+    operators: Mapping[str, Sequence[s.Operator]],
+    bound_as: Mapping[str, Sequence[str]],
+    bound: Collection[str],
+) -> Iterator[Diagnostic]:
+    """An attribute that an operator of a right side has to have, and is not given."""
+    overloads = operators.get(pattern.operator, ())
+    given = {attribute.name for attribute in pattern.attributes}
+    missing = [[a.name for a in operator.attributes if a.required and a.name not in given] for operator in overloads]
+    if pattern.bundle is None and missing and all(missing):
+        message = f"`{pattern.operator}` cannot be made without its attribute `{missing[0][0]}`"
+        yield Diagnostic(
+            Code.MISSING_ATTRIBUTE,
+            "error",
+            message,
+            pattern.place("name"),
+            secondary=(overloads[0].place("name"), "it is defined here"),
+            fix=_given_as(pattern, missing[0][0], bound_as, bound),
+        )
+
+
+def _given_as(
+    pattern: s.PatternOperator, name: str, bound_as: Mapping[str, Sequence[str]], bound: Collection[str]
+) -> Fix:
+    """How a right side names an attribute that it has to: as the left side binds it, or with all the others."""
+    bundles = [one for one in bound if one.startswith("@")]
+    known = bound_as.get(name, ())
+    given = f"{name} = {known[0]}" if len(known) == 1 else bundles[0] if len(bundles) == 1 else f"{name} = ..."
+    attributes = [f"{one.name} = {print_expression(one.value)}" for one in pattern.attributes]
+    operands = print_pattern(replace(pattern, attributes=(), bundle=None)).removesuffix(")")
+    return advice(f"give it: `{operands}; {', '.join([*attributes, given])})`")
 
 
 def attributes_on(left: s.Pattern, operators: Mapping[str, Sequence[s.Operator]]) -> dict[str, str]:

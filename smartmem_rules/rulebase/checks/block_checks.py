@@ -1,25 +1,25 @@
-"""What is wrong with blocks, tables and the order of rule sets."""
+"""What is wrong with blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.block_meanings import (
     as_meant,
     at_home,
     glued,
+    joined_meant,
     limit_meant,
     no_expression,
     subjects_meant,
     value_meant,
 )
-from smartmem_rules.language.blocks.keys import Key, value_place, values_of
+from smartmem_rules.language.blocks.keys import Key, values_of
 from smartmem_rules.language.blocks.strategy import LIMITS, PhaseError, phase_of, rulesets_of
 from smartmem_rules.language.blocks.workarounds import ClauseError, workaround_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.expansion import family_name
 from smartmem_rules.language.fixes import (
     Edit,
     Fix,
@@ -32,8 +32,7 @@ from smartmem_rules.language.fixes import (
     replacement,
     spelling,
 )
-from smartmem_rules.language.schema import ACTIONS, RESULTS, SUBJECTS, keys_of_block, keys_of_kind
-from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
+from smartmem_rules.language.schema import SUBJECTS, keys_of_block, keys_of_kind
 
 Known = Mapping[str, Collection[str]]
 """The names of items by kind: `ruleset`, `table`, `fuse`."""
@@ -152,7 +151,7 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
         )
         message = f"`{key.name}` takes {wanted} value{'' if wanted == '1' else 's'}, not {count}"
         shown = " ".join([_example(key)] * max(1, key.least))
-        fix = advice(f"write `{key.name} {shown};`")
+        fix = joined_meant(key, entry) or advice(f"write `{key.name} {shown};`")
         yield Diagnostic(Code.BAD_VALUE, "error", message, entry.span, note=f"it means: {key.meaning}", fix=fix)
         return
     if key.kind == "phase":
@@ -169,6 +168,15 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
             message = f"`{key.name}` takes {'numbers' if wants_number else 'words'}, not `{value}`"
             said = value_meant(key, value, entry, number) or advice(f"write `{key.name} {_example(key)};`")
             yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}", fix=said)
+        elif isinstance(value, int | float) and (
+            (value < 0 and not key.signed) or (key.whole and not float(value).is_integer())
+        ):
+            kind = "a whole number" if key.whole else "a number"
+            message = f"`{key.name}` is {kind} from 0 on, not {value}"
+            shown = f"write `{key.name} {abs(round(value)) if key.whole else abs(value)};`"
+            yield Diagnostic(
+                Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}", fix=advice(shown)
+            )
         elif key.choices and not wants_number and value not in key.choices:
             near = value_meant(key, value, entry, number) or spelling(str(value), key.choices, place)
             fix = near or advice(f"write one of {', '.join(key.choices)}")
@@ -180,7 +188,7 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
             message = f'"{value}" is no regular expression: {wrong[0]}'
             yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}", fix=wrong[1])
         elif key.refers and str(value) not in known[key.refers]:
-            fix = spelling(str(value), known[key.refers], place) or _names_of(key.refers, known)
+            fix = spelling(str(value), known[key.refers], place) or names_of(key.refers, known)
             message = f"there is no {_KINDS[key.refers]} `{value}`"
             yield Diagnostic(Code.UNKNOWN_REFERENCE, "error", message, place, fix=fix)
 
@@ -204,7 +212,7 @@ def _check_phase(entry: s.Entry, known: Known) -> Iterator[Diagnostic]:
             continue
         limit = limit_meant(entry.values, number, entry)
         near = spelling(name, LIMITS, place) if limit is not None else None
-        fix = near or limit or spelling(name, known["ruleset"], place) or _names_of("ruleset", known)
+        fix = near or limit or spelling(name, known["ruleset"], place) or names_of("ruleset", known)
         message = f"`{name}` is no limit of a phase" if limit is not None else f"there is no rule set `{name}`"
         yield Diagnostic(Code.UNKNOWN_REFERENCE, "error", message, place, fix=fix)
     if unknown:
@@ -241,152 +249,7 @@ _KINDS = {
 }
 
 
-def _names_of(kind: str, known: Known) -> Fix:
+def names_of(kind: str, known: Known) -> Fix:
     """What may be named where nothing is like the word that is."""
     declared = any_of(known[kind]) or "none is defined"
     return advice(f"define it, import the file that does, or name one that there is: {declared}")
-
-
-# --- tables ------------------------------------------------------------------------------------------
-
-
-def check_table(table: s.Table) -> Iterator[Diagnostic]:
-    """The problems of one table: it is complete, and every line and cell means something."""
-    yield from _check_repeated_lines(table)
-    axis, words = _axis(table)
-    for what, names in (("row", table.rows), ("column", table.columns)):
-        for name in dict.fromkeys(names):
-            if name not in words:
-                message = f"no operator is `{name}`, so this {what} is never reached"
-                near = spelling(name, words, table.place(f"{what}:{name}"))
-                note = None if near else f"the {_AXES[axis]} are {', '.join(sorted(words))}"
-                fix = near or advice(f"leave the {what} out, or name it by one of them")
-                yield Diagnostic(Code.UNKNOWN_LINE, "error", message, table.place(f"{what}:{name}"), note=note, fix=fix)
-        missing = [word for word in sorted(words) if word not in names]
-        if missing and len(missing) < len(words):
-            message = f"table `{table.name}` has no {what} for {', '.join(f'`{word}`' for word in missing)}"
-            cells = len(table.columns if what == "row" else table.rows)
-            fix = advice(f"add the {what}: its name, and {cells} cells such as `{next(iter(ACTIONS[axis]))}`")
-            yield Diagnostic(Code.MISSING_LINE, "error", message, table.place("name"), fix=fix)
-    for row in dict.fromkeys(table.rows):
-        for column in dict.fromkeys(table.columns):
-            if (row, column) not in table.cells:
-                message = f"table `{table.name}` has no cell for row `{row}` and column `{column}`"
-                secondary = (table.place(f"column:{column}"), "the column is here")
-                place = table.place(f"row:{row}")
-                fix = advice(
-                    f"add the cell, such as `{next(iter(ACTIONS[axis]))}`; `-` is none"
-                    if "-" in ACTIONS[axis]
-                    else f"add the cell: one of {', '.join(ACTIONS[axis])}"
-                )
-                yield Diagnostic(Code.MISSING_CELL, "error", message, place, secondary=secondary, fix=fix)
-    yield from _check_cells(table, axis, words)
-
-
-_AXES = {"class": "classes", "mapping": "mapping types"}
-
-
-def _axis(table: s.Table) -> tuple[str, frozenset[str]]:
-    """Whether the lines are classes or mapping types: what most of them are."""
-    lines = [*table.rows, *table.columns]
-    by_class = sum(line in CLASSES or "." in line for line in lines)
-    return ("class", CLASSES) if 2 * by_class >= len(lines) else ("mapping", MAPPINGS)
-
-
-def _check_repeated_lines(table: s.Table) -> Iterator[Diagnostic]:
-    for what, names in (("row", table.rows), ("column", table.columns)):
-        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-            message = f"table `{table.name}` has two {what}s `{name}`"
-            place = table.places.get(f"second {what}:{name}", table.place("name"))
-            fix = advice("leave one of them out, or give it the name that it is meant for")
-            secondary = (table.place(f"{what}:{name}"), "the first is here")
-            yield Diagnostic(Code.REPEATED_LINE, "error", message, place, secondary=secondary, fix=fix)
-
-
-def _check_cells(table: s.Table, axis: str, words: frozenset[str]) -> Iterator[Diagnostic]:
-    actions, results = ACTIONS[axis], {*words, *RESULTS[axis]}
-    for (row, column), cell in table.cells.items():
-        place = table.place(f"cell:{row}:{column}")
-        if cell[0] not in actions:
-            note = f"the actions are {', '.join(actions)}"
-            near = spelling(cell[0], actions, place, "/".join(("{}", *cell[1:])))
-            fix = near or advice("write one of the actions")
-            message = f"there is no action `{cell[0]}`"
-            yield Diagnostic(Code.UNKNOWN_ACTION, "error", message, place, note=note, fix=fix)
-        elif len(cell) > 2 or (len(cell) == 2 and cell[1] not in results):
-            message = f"`{'/'.join(cell[1:])}` is no result of two operators"
-            near = spelling(cell[1], results, place, f"{cell[0]}/{{}}") if len(cell) == 2 else None
-            fix = near or advice(f"write `{cell[0]}/RESULT` with one of these")
-            note = f"behind `/` stands what they become together: {', '.join(sorted(results))}"
-            yield Diagnostic(Code.UNKNOWN_ACTION, "error", message, place, note=note, fix=fix)
-
-
-# --- rule sets ---------------------------------------------------------------------------------------
-
-
-def check_rulesets(
-    rulesets: Sequence[s.Ruleset], runners: Sequence[s.Block], known: Collection[str]
-) -> Iterator[Diagnostic]:
-    """Sets that run after unknown ones or after themselves, and levels and strategies with another order."""
-    after = {one.name: one.after for one in rulesets}
-    for one in rulesets:
-        for name in one.after:
-            if name not in known:
-                fix = spelling(name, known, one.place(f"after:{name}")) or _names_of("ruleset", {"ruleset": known})
-                message = f"there is no rule set `{name}`"
-                yield Diagnostic(Code.UNKNOWN_RULESET, "error", message, one.place(f"after:{name}"), fix=fix)
-        if one.name in _before(one.name, after):
-            message = f"`{one.name}` runs after itself"
-            fix = advice("leave out one `after` of the circle")
-            yield Diagnostic(Code.RULESET_CYCLE, "error", message, one.place("name"), fix=fix)
-    for runner in runners:
-        yield from _check_order(runner, rulesets)
-
-
-def run_by(block: s.Block) -> list[tuple[str, s.Span]]:
-    """The rule sets that a level or a strategy names, in their order, with their places."""
-    if block.kind == "level":
-        names = [str(value) for value in values_of(block, "rulesets")]
-        return [(name, value_place(block, "rulesets", number)) for number, name in enumerate(names)]
-    phases = [entry for entry in block.entries if entry.key == "phase"]
-    return [(name, one.place(f"value:{number}")) for one in phases for number, name in rulesets_of(one.values)]
-
-
-def _before(name: str, after: Mapping[str, Sequence[str]]) -> set[str]:
-    found: set[str] = set()
-    waiting = list(after.get(name, ()))
-    while waiting:
-        current = waiting.pop()
-        if current not in found:
-            found.add(current)
-            waiting += after.get(current, ())
-    return found
-
-
-def _check_order(runner: s.Block, rulesets: Sequence[s.Ruleset]) -> Iterator[Diagnostic]:
-    named = run_by(runner)
-    order = [name for name, _ in named]
-    for one in rulesets:
-        for earlier in one.after:
-            if one.name in order and earlier in order and order.index(one.name) < order.index(earlier):
-                message = f"{runner.kind} `{runner.name}` runs `{one.name}` before `{earlier}`"
-                place = named[order.index(one.name)][1]
-                secondary = (one.place(f"after:{earlier}"), "it is said to run after it here")
-                fix = advice(f"name `{earlier}` before `{one.name}`")
-                yield Diagnostic(Code.RULESET_ORDER, "error", message, place, secondary=secondary, fix=fix)
-
-
-def check_ruleset_of(rule: s.Rewrite | s.Eliminate, known: Collection[str]) -> Iterator[Diagnostic]:
-    """A rule set that nothing runs: its rules would never fire, and nobody would notice."""
-    if rule.ruleset not in known:
-        message = f"no level runs the rule set `{rule.ruleset}`, and no `ruleset` declares it"
-        fix = spelling(rule.ruleset, known, rule.place("ruleset")) or _declared(rule)
-        yield Diagnostic(Code.UNKNOWN_RULESET, "error", message, rule.place("ruleset"), fix=fix)
-
-
-def _declared(rule: s.Rewrite | s.Eliminate) -> Fix:
-    declaration = f"ruleset {rule.ruleset} after algebra"
-    text = f"declare it: `{declaration}`"
-    if family_name(rule.name) != rule.name:
-        return advice(text)
-    return edit(text, Edit(before(rule.span), f"{declaration}\n\n"))

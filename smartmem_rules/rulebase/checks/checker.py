@@ -15,14 +15,7 @@ from smartmem_rules.language.expansion import Names, expanded_modules, mentions
 from smartmem_rules.language.fixes import advice
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.analysis_checks import check_analysis, check_facts
-from smartmem_rules.rulebase.checks.block_checks import (
-    check_block,
-    check_level,
-    check_ruleset_of,
-    check_rulesets,
-    check_table,
-    run_by,
-)
+from smartmem_rules.rulebase.checks.block_checks import check_block, check_level
 from smartmem_rules.rulebase.checks.deep.deep_checks import DeepChecker, operators_in
 from smartmem_rules.rulebase.checks.family_checks import check_operator_family
 from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
@@ -32,6 +25,7 @@ from smartmem_rules.rulebase.checks.matrix_checks import check_matrix
 from smartmem_rules.rulebase.checks.meaning_checks import (
     check_conditions,
     check_defaults,
+    check_extremes,
     check_indices,
     check_members,
     check_shapes,
@@ -54,6 +48,7 @@ from smartmem_rules.rulebase.checks.rule_checks import (
     check_kept_already,
     check_rewrite,
 )
+from smartmem_rules.rulebase.checks.ruleset_checks import check_ruleset_of, check_rulesets, run_by
 from smartmem_rules.rulebase.checks.slip_checks import (
     check_bare_dtypes,
     check_division,
@@ -63,6 +58,7 @@ from smartmem_rules.rulebase.checks.slip_checks import (
     check_same_sides,
     commutative_names,
 )
+from smartmem_rules.rulebase.checks.table_checks import check_table
 from smartmem_rules.rulebase.identity import BuiltIn, Identities
 
 _Kind = TypeVar("_Kind", bound=s.Syntax)
@@ -161,8 +157,7 @@ class _Checker:
         yield from check_comparisons(item, operators)
         match item:
             case s.Function() | s.Predicate():
-                yield from check_function(item, functions, names)
-                yield from check_facts(item, names)
+                yield from (*check_function(item, functions, names), *check_facts(item, names), *_body(item, names))
             case s.OperatorFamily():
                 yield from check_operator_family(item, operators, self.families)
             case s.Analysis():
@@ -175,7 +170,7 @@ class _Checker:
                 yield from check_defaults(item)
                 yield from check_shapes(item)
                 yield from check_indices(item)
-                yield from check_members(item)
+                yield from (*check_members(item), *check_extremes(item))
                 yield from check_arithmetic(item)
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)
@@ -203,7 +198,7 @@ class _Checker:
 
     def _ruleset(self, rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
         if self.declared_rulesets and rule.ruleset:
-            yield from check_ruleset_of(rule, self.declared_rulesets)
+            yield from check_ruleset_of(rule, self.declared_rulesets, self.blocks)
 
     def deep_problems(self, wrong: Collection[s.Span], files: Collection[str] | None) -> Iterator[Diagnostic]:
         """What trying and comparing shows, of items that are right by themselves."""
@@ -251,6 +246,12 @@ class _Checker:
         yield from found
         if not any(one.severity == "error" for one in found):
             yield from check_termination(rule, operators)
+
+
+def _body(item: s.Function | s.Predicate, names: Names) -> Iterator[Diagnostic]:
+    """A predicate that gives no truth."""
+    if isinstance(item, s.Predicate):
+        yield from check_conditions([item.body], names.predicates)
 
 
 def _deep_problems(written: s.Item, made: s.Item, deep: DeepChecker, built_in: BuiltIn) -> Iterator[Diagnostic]:

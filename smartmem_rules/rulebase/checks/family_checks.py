@@ -11,6 +11,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.fixes import advice, spelling
 from smartmem_rules.language.patterns import OR
+from smartmem_rules.language.printing.other_functions import operator_elsewhere
 
 
 def check_operator_family(
@@ -34,7 +35,8 @@ def check_operator_family(
             yield Diagnostic(Code.DUPLICATE_NAME, "error", message, span, fix=advice("leave one of them out"))
         elif member not in known:
             message = f"there is no operator `{member}`"
-            fix = spelling(member, known, span) or advice("name operators that a file defines, or other families")
+            near = spelling(member, known, span) or operator_elsewhere(member, span, operators)
+            fix = near or advice("name operators that a file defines, or other families")
             yield Diagnostic(Code.UNKNOWN_OPERATOR, "error", message, span, fix=fix)
 
 

@@ -43,8 +43,13 @@ def check_comparisons(item: s.Item, operators: Operators) -> Iterator[Diagnostic
                     yield from _compared(one, member, kinds, item)
             case _:
                 pass
+    for node in nodes(item):
+        yield from _compared_truth(node)
+        yield from _elements_of_one(node, kinds)
     if isinstance(item, s.Rewrite):
         yield from _given(item, operators, kinds)
+    elif isinstance(item, s.Operator):
+        yield from _lists_as_one(item, kinds)
 
 
 def kinds_in(item: s.Item, operators: Operators) -> dict[str, str]:
@@ -67,8 +72,8 @@ def kinds_in(item: s.Item, operators: Operators) -> dict[str, str]:
 def _declared(operator: s.Operator, found: dict[str, set[str]]) -> None:
     for attribute in operator.attributes:
         found.setdefault(attribute.name, set()).add(_OF_ATTRIBUTES.get(attribute.kind, attribute.kind))
-    for item in operator.inputs:  # of which the numbers are not known to be one or a list of one
-        found.setdefault(item.name, set()).update(("number", "list"))
+    for item in operator.inputs:
+        found.setdefault(item.name, set()).add(_OF_ATTRIBUTES.get(item.constant or "", "tensor"))
     spread = {
         extent.operand.id
         for item in operator.inputs
@@ -115,7 +120,9 @@ def kind_of_value(expr: s.Expression, kinds: Kinds) -> str | None:
             return kind_of_value(operand, kinds)
         case s.Binary(operator="+" | "-" | "*" | "/" | "//" | "%" | "**", left=left, right=right):
             both = {kind_of_value(left, kinds), kind_of_value(right, kinds)}
-            return "number" if both == {"number"} else None
+            if both == {"number"}:
+                return "number"
+            return "list of number" if both in ({"list of number"}, {"list of number", "number"}) else None
         case s.Binary():
             return "truth"
         case s.Name(id=name):
@@ -123,13 +130,68 @@ def kind_of_value(expr: s.Expression, kinds: Kinds) -> str | None:
             return kind if kind is not None and (kind in _CALLED or kind.startswith("list")) else None
         case s.Subscript(base=s.Name(id=name), items=(index,)) if kinds.get(name, "").startswith("list of "):
             return kinds[name] if isinstance(index, s.Slice) else kinds[name].removeprefix("list of ")
-        case s.Call(function=function):
-            if function in _NUMBERS:
-                return "number"
-            if function in _LISTS and (function != "shape" or len(expr.arguments) == 1):
-                return "list"
-            return "truth" if function in _TRUTHS else None
+        case s.Call():
+            return _given_by(expr)
     return None
+
+
+def _given_by(call: s.Call) -> str | None:
+    """What a function gives."""
+    if call.function in _NUMBERS:
+        return "number"
+    if call.function in _LISTS and (call.function != "shape" or len(call.arguments) == 1):
+        return "list"
+    return "truth" if call.function in _TRUTHS else None
+
+
+def _compared_truth(node: s.Syntax) -> Iterator[Diagnostic]:
+    """`all(i < N) x[i] > 0`: the comparison is of what `all` gives."""
+    if not isinstance(node, s.Binary) or node.operator not in ("==", "!=", "<", "<=", ">", ">="):
+        return
+    reduction = node.left
+    if isinstance(reduction, s.Reduction) and reduction.kind in ("all", "any") and not isinstance(node.right, s.Truth):
+        comparison = s.Binary(node.span, node.operator, reduction.body, node.right)
+        shown = print_expression(
+            s.Reduction(node.span, reduction.kind, reduction.binders, reduction.condition, comparison)
+        )
+        message = f"this compares what `{reduction.kind}` gives, a truth value"
+        fix = replacement(f"what is compared stands in parentheses: `{shown}`", node.span, shown)
+        yield Diagnostic(Code.NO_CONDITION, "error", message, node.span, fix=fix)
+
+
+def _elements_of_one(node: s.Syntax, kinds: Kinds) -> Iterator[Diagnostic]:
+    """Indices behind a name that stands for one number or text."""
+    if not isinstance(node, s.Subscript) or not isinstance(node.base, s.Name):
+        return
+    name, kind = node.base.id, kinds.get(node.base.id, "")
+    if kind in ("number", "text", "truth"):
+        message = f"`{name}` is {_CALLED[kind]}, which has no elements"
+        yield Diagnostic(
+            Code.INDEX_COUNT, "error", message, node.span, fix=replacement(f"write `{name}`", node.span, name)
+        )
+
+
+def _lists_as_one(operator: s.Operator, kinds: Kinds) -> Iterator[Diagnostic]:
+    """Lists where one number stands: extents and indices without a star."""
+    tensors = {name for name, kind in kinds.items() if kind == "tensor"}
+    extents = [(extent, "extent") for output in operator.outputs for extent in output.type.shape]
+    reads = (node for node in nodes(operator.equations) if isinstance(node, s.Subscript))
+    indices = [
+        (item, "index")
+        for read in reads
+        for item in read.items
+        if isinstance(read.base, s.Name) and read.base.id in tensors
+    ]
+    for expr, what in (*extents, *indices):
+        if isinstance(expr, s.Name | s.Splat | s.Broadcast) or kind_of_value(expr, kinds) != "list of number":
+            continue
+        shown = print_expression(expr)
+        spread = f"*({shown})" if isinstance(expr, s.Binary) else f"*{shown}"
+        lists = [n.id for n in nodes(expr) if isinstance(n, s.Name) and kinds.get(n.id) == "list of number"]
+        fix = advice(f"write an element of the list, `{lists[0]}[0]`" if lists else f"write `{spread}`")
+        if lists:
+            fix = advice(f"{fix.text}, or `{spread}` for as many as it has")
+        yield Diagnostic(Code.INDEX_COUNT, "error", f"`{shown}` is a list, and this is one {what}", expr.span, fix=fix)
 
 
 def _sort(kind: str) -> str:

@@ -223,6 +223,22 @@ def elements_required(operator: s.Operator, place: s.Span) -> Diagnostic:
     return Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, place if read is None else read.span, fix=fix)
 
 
+def check_extremes(operator: s.Operator) -> Iterator[Diagnostic]:
+    """`max(x[*i])`: of one element, where a range or a second value is missing."""
+    tensors = {item.name for item in operator.inputs if item.type is not None and not item.variadic}
+    for call in nodes(operator.equations):
+        match call:
+            case s.Call(function="max" | "min" as word, arguments=(s.Subscript(base=s.Name(id=name)) as read,)) if (
+                name in tensors
+            ):
+                shown = print_expression(read)
+                fix = advice(f"write `{word}({shown}, 0)` for the other of two, or a range: `{word}(k < K) {name}[k]`")
+                message = f"`{word}` of one element is that element"
+                yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, fix=fix)
+            case _:
+                pass
+
+
 def check_members(operator: s.Operator) -> Iterator[Diagnostic]:
     """Members of a variadic input that are numbered by a loop: which tensor is read is known before any loop runs."""
     variadic = {item.name for item in operator.inputs if item.variadic}

@@ -17,7 +17,12 @@ from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS
 from smartmem_rules.rulebase.checks.analysis_checks import check_derived, check_facts
-from smartmem_rules.rulebase.checks.attribute_checks import attributes_bound, attributes_on, check_attributes
+from smartmem_rules.rulebase.checks.attribute_checks import (
+    attributes_bound,
+    attributes_on,
+    check_attributes,
+    check_required_attributes,
+)
 from smartmem_rules.rulebase.checks.family_checks import not_chosen
 from smartmem_rules.rulebase.checks.let_checks import (
     check_computed_on_left,
@@ -168,13 +173,17 @@ def check_duplicate_rewrites(rules: Sequence[s.Rewrite]) -> Iterator[Diagnostic]
         earlier = first.setdefault(key, rule)
         if earlier is not rule and earlier.name != rule.name:
             message = f"`{rule.name}` says the same as `{earlier.name}`"
+            fix = advice("leave one of them out")
+            if rule.span == earlier.span:
+                message = f"this rule is the same for each member of its family: `{rule.name}` is `{earlier.name}`"
+                fix = advice("write the name that stands behind `for` where the member is meant")
             yield Diagnostic(
                 Code.DUPLICATE_REWRITE,
                 "error",
                 message,
                 rule.place("name"),
                 secondary=(earlier.place("name"), f"`{earlier.name}` is here"),
-                fix=advice("leave one of them out"),
+                fix=fix,
             )
 
 
@@ -271,23 +280,7 @@ def _check_right(right: s.Pattern, bound: set[str], operators: Operators, scope:
             for kind, name in (("bundle", f"@{part.bundle}"), ("variadic", f"*{part.variadic}")):
                 if getattr(part, kind) and name not in bound:
                     yield _unbound(name, part.place(kind), bound)
-            yield from _check_required_attributes(part, operators)
-
-
-def _check_required_attributes(pattern: s.PatternOperator, operators: Operators) -> Iterator[Diagnostic]:
-    overloads = operators.get(pattern.operator, ())
-    given = {attribute.name for attribute in pattern.attributes}
-    missing = [[a.name for a in operator.attributes if a.required and a.name not in given] for operator in overloads]
-    if pattern.bundle is None and missing and all(missing):
-        message = f"`{pattern.operator}` cannot be made without its attribute `{missing[0][0]}`"
-        yield Diagnostic(
-            Code.MISSING_ATTRIBUTE,
-            "error",
-            message,
-            pattern.place("name"),
-            secondary=(overloads[0].place("name"), "it is defined here"),
-            fix=advice(f"give it: `{pattern.operator}(...; {missing[0][0]} = ...)`"),
-        )
+            yield from check_required_attributes(part, operators, scope.bound_as, bound)
 
 
 def _walk(pattern: s.Pattern) -> Iterator[s.Pattern | s.PatternAttribute]:
@@ -375,6 +368,9 @@ def _unbound(name: str, span: s.Span, bound: set[str]) -> Diagnostic:
     known = advice(f"the left side binds {binds}")
     if name.startswith(("@", "*")):
         known = advice(f"write `{name}` on the left, too; it binds {binds}")
+        alike = [one for one in bound if one[0] == name[0]]
+        if len(alike) == 1:
+            known = replacement(f"write `{alike[0]}`, which the left side binds", span, alike[0])
     return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=spelling(name, bound, span) or known)
 
 

@@ -141,7 +141,8 @@ class Scope:
         if name.id.upper() in self.extents:
             extent = name.id.upper()
             fix = advice(
-                f"bind the index `{name.id}`: on the left side, or by a reduction, `sum({name.id} < {extent}) ...`"
+                f"bind the index `{name.id}`: on the left side, or by a reduction, `sum({name.id} < {extent}) ...`; "
+                f"its extent is `{extent}`"
             )
         if name.id in self.attributes:
             operator = self.attributes[name.id]

@@ -46,7 +46,15 @@ def _values(stop: Stop) -> Slip | None:
             end = one.end() + (stop.whole[one.end() : one.end() + 1] == ";")
             changes.append(Edit(stop.between(one.start(), end), f"{indent}{one[1]} {shown};"))
         if changes:
-            return Slip(edit("an entry reads `KEY VALUE VALUE;`", *changes))
+            near = next((one.text.strip() for one in changes if _is_of(one, stop)), None)
+            said = f"a key and its values stand beside each other: write `{near}`" if near else _ENTRY
+            return Slip(edit(said, *changes))
+    bare = re.search(r"[;{\n]\s*(\w+)\s+([^\";\n]*)$", stop.text)
+    if bare is not None and bare[1] in _texts() and '"' not in stop.rest.partition(";")[0]:
+        end = place + len(stop.rest.partition(";")[0].partition("\n")[0])
+        new = f'"{stop.whole[bare.start(2) : end].strip()}"'
+        said = f"the value of `{bare[1]}` is a text: write `{new}`"
+        return Slip(edit(said, Edit(stop.between(bare.start(2), end), new)))
     bracketed = re.match(r"(?:\{([^{}]*)\}|\[([^\[\]]*)\]|\(([^()]*)\))(?:[ \t]*;)?", stop.rest)
     key = re.search(r"[;{\n]\s*(\w+)\s*$", stop.text)
     if bracketed is None or key is None or stop.found not in ("{", "[", "("):
@@ -54,6 +62,14 @@ def _values(stop: Stop) -> Slip | None:
     values = " ".join(re.split(r"[\s,;]+", (bracketed[1] or bracketed[2] or bracketed[3] or "").strip(" ;,\n")))
     said = f"values stand beside each other without brackets: `{key[1]} {values};`"
     return Slip(edit(said, Edit(stop.between(place, place + bracketed.end()), f"{values};")))
+
+
+_ENTRY = "an entry reads `KEY VALUE VALUE;`"
+
+
+def _is_of(change: Edit, stop: Stop) -> bool:
+    """Whether a change ends on the line of the place."""
+    return change.span.end_line == stop.text.count("\n") + 1
 
 
 def _texts() -> frozenset[str]:

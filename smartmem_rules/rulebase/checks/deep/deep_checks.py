@@ -20,7 +20,8 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.deep.definition_fixes import mended
 from smartmem_rules.rulebase.checks.deep.guard_checks import fits_nothing, never_fires
 from smartmem_rules.rulebase.checks.deep.read_fixes import read_mended
-from smartmem_rules.rulebase.checks.deep.side_checks import Finding, rewrite_finding, sides_differ
+from smartmem_rules.rulebase.checks.deep.side_checks import sides_differ
+from smartmem_rules.rulebase.checks.deep.side_findings import Finding, rewrite_finding
 from smartmem_rules.rulebase.checks.meaning_checks import elements_required
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
@@ -58,6 +59,8 @@ class DeepChecker:
             return
         if "outside" in found:
             yield _reads_outside(self, written, operator, found)
+        if "ordered" in found:
+            yield _not_commutative(written, found["ordered"])
         if "cost" in found:
             place, reason, example = found["cost"]
             note = f"for example at {example}"
@@ -118,6 +121,21 @@ class DeepChecker:
         return known
 
 
+def _not_commutative(written: s.Operator, example: str) -> Diagnostic:
+    """An operator whose patterns would match in both orders, though its operands cannot be exchanged."""
+    place = written.place("commutative") if "commutative" in written.places else written.place("name")
+    return Diagnostic(
+        Code.NOT_COMMUTATIVE,
+        "error",
+        f"`{written.name}` gives something else when its operands are exchanged, so it is not commutative",
+        place,
+        note=f"for example at {written.name}{example}",
+        fix=replacement("leave `commutative` out", place, "")
+        if "commutative" in written.places
+        else advice("leave `commutative` out"),
+    )
+
+
 def _no_view(equation: s.EquationSyntax) -> Diagnostic:
     """An equation that is called a view and whose elements are not all read at one place."""
     reason = "it computes with elements or reads several"
@@ -157,6 +175,12 @@ def _operator_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any]
         found["no_views"] = sorted(e.tensor for e in operator.equations if e.view and e.tensor in computed)
         if operator.costs and (wrong := _wrong_cost(base, operator)) is not None:
             found["cost"] = wrong
+    if operator.commutative and trial.probes:
+        from smartmem_rules.analysis.commuting import order_matters  # start-up time
+
+        ordered = order_matters(base, operator)
+        if ordered is not None:
+            found["ordered"] = ordered
     outside = _outside_finding(base, operator)
     if outside is not None:
         found["outside"] = outside

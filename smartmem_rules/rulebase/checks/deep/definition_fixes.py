@@ -28,6 +28,8 @@ def mended(failure: str, operator: s.Operator, place: s.Span) -> Fix:
         return _member(operator, place)
     if "has no value here" in failure:
         return _no_value(failure.partition(" has no value here")[0].rpartition(" ")[2], operator)
+    if "is of truth values" in failure:
+        return _asked(operator, place)
     if "its definition" in failure:
         declared = re.search(r" is (\w+), its definition (\w+)", failure)
         dtype = declared[1] if declared else "T"
@@ -65,6 +67,16 @@ def _member(operator: s.Operator, place: s.Span) -> Fix:
     loops = [node for node in nodes(operator.equations) if isinstance(node, s.Binder)]
     over = next((node.name for node in loops if print_expression(node.bound) == f"count({name})"), None)
     return advice(f"write before the indices which member of the list is read: `{name}[{over or 0}][{indices}]`")
+
+
+def _asked(operator: s.Operator, place: s.Span) -> Fix:
+    """A condition on the elements that `any` or `all` goes through."""
+    loops = (one for one in nodes(operator) if isinstance(one, s.Reduction) and one.span == place)
+    found = next(loops, None)
+    if found is None:
+        return advice("write a condition on the elements: `(x[k] != 0)`")
+    new = f"({print_expression(found.body)} != 0)"
+    return replacement(f"write a condition on the elements, such as `{new}`", found.body.span, new)
 
 
 def _of_truth_values(operator: s.Operator, place: s.Span, dtype: str) -> Fix | None:

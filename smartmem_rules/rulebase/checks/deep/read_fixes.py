@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from smartmem_rules.analysis.tries import tried
 from smartmem_rules.analysis.violations import smallest_violation
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.fixes import Fix
+from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.fixes import Fix, replacement
+from smartmem_rules.language.rebuilding import rebuilt
 from smartmem_rules.rulebase.checks.deep.read_ways import ELEMENT, LeavingRead, Mend, strided
 from smartmem_rules.tensor.instantiate import Definitions
 
@@ -43,12 +45,34 @@ def read_mended(base: Definitions, written: s.Operator, made: s.Operator, read: 
         again = ELEMENT.search(violation.message)
         return again is not None and len(read.items) > 1 and again[2] != axis
 
+    aligned = _aligned(written, read)
+    if aligned is not None and helps(aligned[1]):
+        return replacement(f"the shapes are joined by broadcasting: write `{aligned[0]}`", aligned[2], aligned[0])
     for place, extent in _places(written, read, reason):
         found = LeavingRead.of(written, read, reason, place, extent)
         fix = found.fix(helps) if found is not None else strided(written, read, place, extent, helps)
         if fix is not None:
             return fix
     return None
+
+
+def _aligned(operator: s.Operator, read: s.Subscript) -> tuple[str, Mend, s.Span] | None:
+    """A read of all indices of a result whose shape operands are broadcast to: `~i` for `*i`."""
+    equation = next((one for one in operator.equations if any(node is read for node in nodes(one))), None)
+    output = next((one for one in operator.outputs if equation is not None and one.name == equation.tensor), None)
+    joined = output is not None and any(
+        isinstance(node, s.Call) and node.function == "broadcast" for node in nodes(output.type.shape)
+    )
+    item = read.items[0] if read.items else None
+    if not joined or not isinstance(item, s.Splat) or not isinstance(item.operand, s.Name):
+        return None
+    new = f"~{item.operand.id}"
+    spread = s.Broadcast(item.span, item.operand)
+
+    def change(node: s.Syntax) -> s.Syntax | None:
+        return spread if node == item and node.span == item.span else None
+
+    return new, lambda one: rebuilt(one, change), item.span
 
 
 def _places(operator: s.Operator, read: s.Subscript, reason: str) -> Iterator[tuple[int, s.Expression]]:

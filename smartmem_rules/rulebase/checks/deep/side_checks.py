@@ -1,59 +1,17 @@
-"""Sides of a rewrite whose types differ: whether they always do, and which change of the right side mends that."""
+"""Messages about sides of a rewrite whose types differ: whether they always do, and what mends that."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import reduce
-from itertools import permutations
-from typing import TypedDict
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.expressions import conjuncts, nodes
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Fix, advice, replacement
-from smartmem_rules.language.printing.printer import print_expression, print_pattern
-from smartmem_rules.language.rebuilding import rebuilt
-from smartmem_rules.tensor.instantiate import Definitions
-
-
-class Change(TypedDict, total=False):
-    """One thing that is changed on a right side, as it is kept on disk."""
-
-    axes: tuple[str, str, list[int]]
-    """The operator that orders axes, its attribute, and their order."""
-    operator: int
-    """Which application is changed, counted from the left."""
-    name: str
-    value: str
-    exchanged: bool
-
-
-class Finding(TypedDict, total=False):
-    """What is found out about a rewrite, as it is kept on disk; it holds no places."""
-
-    agreed: int
-    proved: bool
-    differs: str
-    left: str
-    right: str
-    symbolic: list[str]
-    unlike: bool
-    mended: Change
-    guard: str
-    vacuous: list[int]
-    parts: int
-    tie: str | None
-    fits_nothing: str
-
-
-_MOST_TRIED = 32
-"""Changes of a right side, each of which is typed at many operands."""
-_ENOUGH = 2
-"""Uses at which sides agree that shall agree under a guard."""
-_NUMBERS = (0, 1, -1, 2, -2, 3)
+from smartmem_rules.language.printing.printer import print_pattern
+from smartmem_rules.rulebase.checks.deep.side_findings import Finding
 
 
 def sides_differ(written: s.Rewrite, found: Finding) -> Diagnostic:
@@ -81,6 +39,10 @@ def sides_differ(written: s.Rewrite, found: Finding) -> Diagnostic:
 
 def _right_meant(right: s.Pattern, found: Finding) -> Fix | None:
     """The change of the right side that was seen to give both sides one type."""
+    if "unnamed" in found:
+        of, flag, value = found["unnamed"]
+        said = f"the left side takes any `{flag}` of `{of}`, such as `{flag} = {value}`"
+        return advice(f"{said}: name it on the left, `{flag} = k`, and on the right")
     mended = found.get("mended")
     if mended is None:
         return None
@@ -149,180 +111,3 @@ def _other_type(left: str, right: str) -> str:
             "give the right side the shape of the left one: by `keepdims`, `axes`, `Reshape`, `Transpose` or `Expand`"
         )
     return "give the right side the shape and dtype of the left: by `keepdims`, `Reshape`, `Transpose` or `Cast`"
-
-
-def rewrite_finding(base: Definitions, rule: s.Rewrite) -> Finding:
-    """Whether the sides have one type, by proof, and where the question has no symbolic form, by trying."""
-    from smartmem_rules.analysis.types.symbolic import prove_types  # start-up time
-    from smartmem_rules.analysis.types.typing import ATTEMPTS, WANTED, check_types  # start-up time
-
-    proof = prove_types(base, rule.left, rule.right, rule.guards)
-    if proof is not None and proof.holds:
-        found: Finding = {"agreed": 0, "proved": True}
-        return found | _never(base, rule)
-    # types that read differently do differ somewhere, unless a guard without a symbolic form excludes it
-    wanted = ATTEMPTS if proof is not None else WANTED
-    result = check_types(base, rule.left, rule.right, rule.guards, wanted)
-    found = {"agreed": result.agreed}
-    if result.differing is not None:
-        found |= {"differs": result.differing, "left": result.left, "right": result.right}
-        if proof is not None and proof.shown:
-            found["symbolic"] = [proof.left, proof.right]
-            found["unlike"] = _only_by_chance(proof.left, proof.right)
-        for change, right in _changes(base, rule, found):
-            again = check_types(base, rule.left, right, rule.guards)
-            if again.differing is None and again.agreed:
-                found["mended"] = change
-                found["unlike"] = found.get("unlike") or "axes" in change
-                break
-        else:
-            guard = next((one for one in _guards(rule, found) if _excludes(base, rule, one)), None)
-            if guard is not None:
-                found["guard"] = print_expression(guard)
-    elif not result.agreed:
-        found |= _never(base, rule)
-    return found
-
-
-def _never(base: Definitions, rule: s.Rewrite) -> Finding:
-    """What is known of guards that nothing satisfies."""
-    from smartmem_rules.analysis.matches import contradiction, no_match, tie  # start-up time
-
-    if not rule.guards:
-        return {}
-    core = contradiction(base, rule.left, rule.guards)
-    if core:
-        parts = sum(1 for _ in conjuncts(*rule.guards))
-        return {"vacuous": core, "parts": parts, "tie": tie(base, rule.left, rule.guards, core)}
-    reason = no_match(base, rule.left, rule.guards)
-    return {} if reason is None else {"fits_nothing": reason}
-
-
-def _only_by_chance(left: str, right: str) -> bool:
-    """Whether two types, as they read for all operands, are one where extents happen to be equal, and nowhere else."""
-    (_, _, one), (_, _, other) = left.partition("["), right.partition("[")
-    pairs = list(zip(one.rstrip("]").split(", "), other.rstrip("]").split(", "), strict=False))
-    plain = all(extent.isidentifier() for pair in pairs for extent in pair)
-    return one.count(",") == other.count(",") and plain and any(first != second for first, second in pairs)
-
-
-def _guards(rule: s.Rewrite, found: Finding) -> Iterator[s.Expression]:
-    """Guards under which sides that sometimes agree may always do."""
-    variables = [node.name for node in nodes(rule.left) if isinstance(node, s.PatternVariable) and node.name != "_"]
-    names = [s.Name(rule.span, name) for name in dict.fromkeys(variables)] if found["agreed"] else []
-    for one, other in permutations(names, 2):
-        shapes = [s.Call(rule.span, "shape", (name,)) for name in (one, other)]
-        if one.id < other.id and "broadcast" in found["right"]:
-            yield s.Binary(rule.span, "==", *shapes)
-        yield s.Binary(rule.span, "==", s.Call(rule.span, "broadcast", tuple(shapes)), shapes[1])
-    ranks = [[_rank_is(name, rank) for name in names] for rank in (2, 1, 3, 4, 0)]
-    yield from (guard for guards in ranks for guard in guards)
-    yield from (reduce(lambda left, right: s.Binary(rule.span, "and", left, right), g) for g in ranks if len(g) > 1)
-
-
-def _rank_is(name: s.Name, rank: int) -> s.Expression:
-    return s.Binary(name.span, "==", s.Call(name.span, "rank", (name,)), s.Number(name.span, rank))
-
-
-def _excludes(base: Definitions, rule: s.Rewrite, guard: s.Expression) -> bool:
-    """Whether a guard leaves the uses at which the sides agree, and none of the others."""
-    from smartmem_rules.analysis.types.typing import check_types  # start-up time
-
-    again = check_types(base, rule.left, rule.right, (*rule.guards, guard))
-    return again.differing is None and again.agreed >= _ENOUGH
-
-
-def _changes(base: Definitions, rule: s.Rewrite, found: Finding) -> Iterator[tuple[Change, s.Pattern]]:
-    """Right sides with one thing changed that authors mistake: an attribute, or the order of the axes."""
-    made = [*_transposed(base, rule.right, found), *_other_attributes(base, rule), *_exchanged(base, rule.right)]
-    yield from made[:_MOST_TRIED]
-
-
-def _transposed(base: Definitions, right: s.Pattern, found: Finding) -> Iterator[tuple[Change, s.Pattern]]:
-    from smartmem_rules.analysis.matches import permuting  # start-up time
-
-    found_one = permuting(base)
-    if found_one is None:
-        return
-    name, order = found_one
-    if isinstance(right, s.PatternOperator) and right.operator == name:
-        return  # whose order is changed instead
-    left, other = (_extents(str(found[side])) for side in ("left", "right"))
-    if left is None or other is None or len(left) > 4 or left == other or sorted(left) != sorted(other):
-        return
-    for perm in permutations(range(len(left))):
-        if [other[axis] for axis in perm] == left:
-            value = s.ListOf(right.span, tuple(s.Number(right.span, axis) for axis in perm))
-            given = (s.PatternAttribute(right.span, order, value),)
-            made = s.PatternOperator(right.span, name, (right,), given, None, None, None)
-            yield {"axes": (name, order, list(perm))}, made
-
-
-def _exchanged(base: Definitions, right: s.Pattern) -> Iterator[tuple[Change, s.Pattern]]:
-    """Two operands of one operator in the other order."""
-    operators = [node for node in nodes(right) if isinstance(node, s.PatternOperator)]
-    for place, operator in enumerate(operators):
-        commutes = any(one.commutative for one in base.operators.get(operator.operator, ()))
-        if len(operator.arguments) == 2 and operator.arguments[0] != operator.arguments[1] and not commutes:
-            made = replace(operator, arguments=operator.arguments[::-1])
-            whole = rebuilt(right, lambda node, old=operator, new=made: new if node is old else None)  # type: ignore[misc]
-            yield {"operator": place, "exchanged": True}, whole
-
-
-def _extents(type_: str) -> list[str] | None:
-    told = re.fullmatch(r"\w+\[([\d, ]*)\]", type_)
-    return None if told is None else told[1].split(", ")
-
-
-def _other_attributes(base: Definitions, rule: s.Rewrite) -> Iterator[tuple[Change, s.Pattern]]:
-    on_left = [node for node in nodes(rule.left) if isinstance(node, s.PatternOperator)]
-    operators = [node for node in nodes(rule.right) if isinstance(node, s.PatternOperator)]
-    for place, operator in enumerate(operators):
-        names = {one.name for one in operator.attributes}
-        for attribute in operator.attributes:
-            bound = [a.value for node in on_left for a in node.attributes if a.name == attribute.name]
-            for value in (*(one for one in bound if one != attribute.value), *_other_values(attribute.value)):
-                changed = replace(attribute, value=value)
-                attributes = tuple(changed if one is attribute else one for one in operator.attributes)
-                yield _changed(rule.right, place, operator, attributes, changed)
-        known = {one.name for o in base.operators.get(operator.operator, ()) for one in o.attributes} - names
-        for given in {a.name: a for node in on_left for a in node.attributes if a.name in known}.values():
-            if operator.bundle is None:
-                yield _changed(rule.right, place, operator, (*operator.attributes, given), given)
-
-
-def _changed(
-    right: s.Pattern,
-    place: int,
-    operator: s.PatternOperator,
-    attributes: tuple[s.PatternAttribute, ...],
-    new: s.PatternAttribute,
-) -> tuple[Change, s.Pattern]:
-    made = replace(operator, attributes=attributes)
-    whole = rebuilt(right, lambda node: made if node is operator else None)
-    return {"operator": place, "name": new.name, "value": print_expression(new.value)}, whole
-
-
-def _other_values(value: s.Expression) -> Iterator[s.Expression]:
-    """Numbers and lists of numbers near to one that an author wrote."""
-    match value:
-        case s.Number(value=int(number)):
-            yield from (_number(value.span, one) for one in _NUMBERS if one != number)
-        case s.Unary(operator="-", operand=s.Number(value=int(number))):
-            yield from (_number(value.span, one) for one in _NUMBERS if one != -number)
-        case s.ListOf(items=items) if all(isinstance(one, s.Number) for one in items):
-            numbers = [one.value for one in items if isinstance(one, s.Number)]
-            if sorted(numbers) == list(range(len(numbers))) and 1 < len(numbers) < 5:
-                yield from (
-                    s.ListOf(value.span, tuple(s.Number(value.span, axis) for axis in perm))
-                    for perm in permutations(range(len(numbers)))
-                    if list(perm) != numbers
-                )
-            elif len(numbers) == 1:
-                yield from (s.ListOf(value.span, (_number(value.span, n),)) for n in _NUMBERS if n != numbers[0])
-        case _:
-            pass
-
-
-def _number(span: s.Span, value: int) -> s.Expression:
-    return s.Number(span, value) if value >= 0 else s.Unary(span, "-", s.Number(span, -value))

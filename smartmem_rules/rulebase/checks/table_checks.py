@@ -1,0 +1,83 @@
+"""What is wrong with tables: lines and cells that are missing, twice there, or mean nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import advice, spelling
+from smartmem_rules.language.schema import ACTIONS, RESULTS
+from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
+
+
+def check_table(table: s.Table) -> Iterator[Diagnostic]:
+    """The problems of one table: it is complete, and every line and cell means something."""
+    yield from _check_repeated_lines(table)
+    axis, words = _axis(table)
+    for what, names in (("row", table.rows), ("column", table.columns)):
+        for name in dict.fromkeys(names):
+            if name not in words:
+                message = f"no operator is `{name}`, so this {what} is never reached"
+                near = spelling(name, words, table.place(f"{what}:{name}"))
+                note = None if near else f"the {_AXES[axis]} are {', '.join(sorted(words))}"
+                fix = near or advice(f"leave the {what} out, or name it by one of them")
+                yield Diagnostic(Code.UNKNOWN_LINE, "error", message, table.place(f"{what}:{name}"), note=note, fix=fix)
+        missing = [word for word in sorted(words) if word not in names]
+        if missing and len(missing) < len(words):
+            message = f"table `{table.name}` has no {what} for {', '.join(f'`{word}`' for word in missing)}"
+            cells = len(table.columns if what == "row" else table.rows)
+            fix = advice(f"add the {what}: its name, and {cells} cells such as `{next(iter(ACTIONS[axis]))}`")
+            yield Diagnostic(Code.MISSING_LINE, "error", message, table.place("name"), fix=fix)
+    for row in dict.fromkeys(table.rows):
+        for column in dict.fromkeys(table.columns):
+            if (row, column) not in table.cells:
+                message = f"table `{table.name}` has no cell for row `{row}` and column `{column}`"
+                secondary = (table.place(f"column:{column}"), "the column is here")
+                place = table.place(f"row:{row}")
+                fix = advice(
+                    f"add the cell, such as `{next(iter(ACTIONS[axis]))}`; `-` is none"
+                    if "-" in ACTIONS[axis]
+                    else f"add the cell: one of {', '.join(ACTIONS[axis])}"
+                )
+                yield Diagnostic(Code.MISSING_CELL, "error", message, place, secondary=secondary, fix=fix)
+    yield from _check_cells(table, axis, words)
+
+
+_AXES = {"class": "classes", "mapping": "mapping types"}
+
+
+def _axis(table: s.Table) -> tuple[str, frozenset[str]]:
+    """Whether the lines are classes or mapping types: what most of them are."""
+    lines = [*table.rows, *table.columns]
+    by_class = sum(line in CLASSES or "." in line for line in lines)
+    return ("class", CLASSES) if 2 * by_class >= len(lines) else ("mapping", MAPPINGS)
+
+
+def _check_repeated_lines(table: s.Table) -> Iterator[Diagnostic]:
+    for what, names in (("row", table.rows), ("column", table.columns)):
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            message = f"table `{table.name}` has two {what}s `{name}`"
+            place = table.places.get(f"second {what}:{name}", table.place("name"))
+            fix = advice("leave one of them out, or give it the name that it is meant for")
+            secondary = (table.place(f"{what}:{name}"), "the first is here")
+            yield Diagnostic(Code.REPEATED_LINE, "error", message, place, secondary=secondary, fix=fix)
+
+
+def _check_cells(table: s.Table, axis: str, words: frozenset[str]) -> Iterator[Diagnostic]:
+    actions, results = ACTIONS[axis], {*words, *RESULTS[axis]}
+    for (row, column), cell in table.cells.items():
+        place = table.place(f"cell:{row}:{column}")
+        if cell[0] not in actions:
+            note = f"the actions are {', '.join(actions)}"
+            near = spelling(cell[0], actions, place, "/".join(("{}", *cell[1:])))
+            fix = near or advice("write one of the actions")
+            message = f"there is no action `{cell[0]}`"
+            yield Diagnostic(Code.UNKNOWN_ACTION, "error", message, place, note=note, fix=fix)
+        elif len(cell) > 2 or (len(cell) == 2 and cell[1] not in results):
+            message = f"`{'/'.join(cell[1:])}` is no result of two operators"
+            near = spelling(cell[1], results, place, f"{cell[0]}/{{}}") if len(cell) == 2 else None
+            fix = near or advice(f"write `{cell[0]}/RESULT` with one of these")
+            note = f"behind `/` stands what they become together: {', '.join(sorted(results))}"
+            yield Diagnostic(Code.UNKNOWN_ACTION, "error", message, place, note=note, fix=fix)
