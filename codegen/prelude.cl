@@ -406,14 +406,17 @@ static inline float smr_neighbour(float x, int distance, int size) {
 #endif
 
 #ifdef SMR_CPU
-// Prefetches the cache line at P, which may lie past the end of its buffer.
+// Prefetches the cache line at P, which may lie past the end of its buffer; one that is read later only to the second
+// cache, where it drives nothing out of the first.
 #if defined(__has_builtin) && !defined(SMR_NO_PREFETCH)
 #if __has_builtin(__builtin_prefetch)
 #define SMR_PREFETCH(P) __builtin_prefetch((const void*)(size_t)(P))
+#define SMR_PREFETCH_LATER(P) __builtin_prefetch((const void*)(size_t)(P), 0, 2)
 #endif
 #endif
 #ifndef SMR_PREFETCH
 #define SMR_PREFETCH(P)
+#define SMR_PREFETCH_LATER(P)
 #endif
 
 #define SMR_EXP(W, F, I)                                                                               \

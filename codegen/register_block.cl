@@ -79,6 +79,6 @@ right + {{ k * columns }}{{ " + %s %% %d * %d" % (turn, parts, k // ahead * line
 {%- endmacro %}
 {% macro prefetched(request, lines) %}
 {% for line in range(lines) %}
-                SMR_PREFETCH(next + {{ request }} * {{ 16 * lines }}{{ " + %d" % (16 * line) if line }});
+                SMR_PREFETCH_LATER(next + {{ request }} * {{ 16 * lines }}{{ " + %d" % (16 * line) if line }});
 {% endfor %}
 {%- endmacro %}

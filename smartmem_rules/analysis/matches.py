@@ -99,11 +99,24 @@ def permuting(base: Definitions) -> tuple[str, str] | None:
     return None
 
 
+def spreading(base: Definitions) -> tuple[str, str] | None:
+    """An operator that spreads its operand over a shape, and the name of that shape among its operands."""
+    for name, overloads in base.operators.items():
+        for operator in overloads:
+            known = [item.name for item in operator.inputs if item.constant == "ints"]
+            calls = [node for node in nodes(operator.outputs) if isinstance(node, s.Call)]
+            if len(operator.inputs) != 2 or len(known) != 1 or [one.function for one in calls] != ["broadcast"]:
+                continue
+            if calls[0].arguments[-1] == s.Name(s.NOWHERE, known[0]) and not operator.attributes:
+                return name, known[0]
+    return None
+
+
 def no_match(base: Definitions, left: s.Pattern, guards: tuple[s.Expression, ...]) -> str | None:
     """Why no operands of the ranks that guards name fit a left side, as far as trying tells; None where some do."""
     facts = facts_of(guards)
-    tensors = {node.name for node in nodes(left) if isinstance(node, s.PatternVariable)}
-    if tensors.isdisjoint(facts.ranks):
+    tensors = {node.name for node in nodes(left) if isinstance(node, s.PatternVariable) and node.name != "_"}
+    if not tensors or not tensors <= facts.ranks.keys():  # of the others too few ranks would be tried
         return None
     reasons: Counter[str] = Counter()
     for number in range(ATTEMPTS):

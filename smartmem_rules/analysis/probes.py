@@ -42,6 +42,8 @@ class Drawing:
     dtypes: dict[str, str] = field(default_factory=dict)
     wanted: Sequence[str] = ()
     """Element types that are drawn where a signature admits them, before all others."""
+    eager: bool = False
+    """Whether whole numbers that may be left out are drawn as those that may not."""
 
     @property
     def outputs(self) -> int:
@@ -182,6 +184,7 @@ class Drawing:
     def _attribute(self, name: str, kind: str, required: bool, values: dict[str, Value]) -> None:
         if not required and (self.number < 2 or self.random.random() < 0.6):
             return
+        required = required or (self.eager and kind == "int")
         compared = compared_values(self.operator).get(name, ())
         if compared and (not required or self.random.random() < 0.7):
             values[name] = self.random.choice(compared)

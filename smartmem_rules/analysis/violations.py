@@ -65,7 +65,7 @@ def smallest_violation(base: Definitions, operator: s.Operator, attempts: int = 
 
 def _at(base: Definitions, operator: s.Operator, number: int, extents: Mapping[str, Value]) -> Violation | None:
     """What the drawing of a number gives at some extents."""
-    drawing = Drawing(base, operator, Random(number), number, dict(extents))
+    drawing = Drawing(base, operator, Random(number), number, dict(extents), eager=number % 2 == 1)
     operands: list[Operand] = []
     attributes: dict[str, Value] = {}
     try:

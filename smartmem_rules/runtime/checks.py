@@ -221,7 +221,7 @@ class _Body:
 
     def _called(self, word: str, arguments: Sequence[str]) -> str | None:
         """What a call becomes that accesses tensors; None for any other."""
-        if word == _HINT:  # reads nothing
+        if word in _HINTS:  # reads nothing
             return ""
         if word in self.functions or _VECTOR.match(word) or word in _CALLS or word.startswith(_ATOMIC):
             return self._call(word, arguments)
@@ -340,7 +340,7 @@ class _Body:
 
 _PART = re.compile(r"\(__global (?:const )?\w+\*\)\((?P<whole>\w+) \+ (?P<elements>\d+)\)$")
 """A tensor that is a part of another one, to whose end it is checked."""
-_HINT = "SMR_PREFETCH"
+_HINTS = ("SMR_PREFETCH", "SMR_PREFETCH_LATER")
 _WHERE = ("smr_load_half4_where", "smr_load_bfloat4_where")
 _ATOMIC = ("atomic_", "smr_order_")
 """How functions of counters begin: OpenCL's, and those of codegen/order_ptx.cl."""

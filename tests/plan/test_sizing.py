@@ -74,8 +74,18 @@ def test_register_tiles_keep_to_the_rows_that_the_first_cache_holds() -> None:
     assert register_rows(wide, 196, 32, 4 * 1024)[0] <= 8
     assert register_rows(replace(wide, first_cache=()), 196, 32, 4 * 1024)[0] == 14
     # with AVX2 no tile has more rows than a set has ways
+    near = replace(panel, far_load_cost=0.0)
     fits = [(rows, columns) for rows in panel.rows for columns in panel.columns if rows * columns <= panel.most_sums]
-    assert all(register_step(panel, *tile, 4096) == register_step(panel, *tile) for tile in fits)
+    assert all(register_step(near, *tile, 4096) == register_step(near, *tile) for tile in fits)
+
+
+def test_tiles_of_columns_beyond_the_first_cache_cost_their_loads() -> None:
+    """A chain's 33 rows took 1.15 as long in tiles of 3 x 24 as in 6 x 16 and a rest of 3 x 16 (AVX2, Zen 4)."""
+    (panel,) = (s for s in on_device((PANEL,), rules().devices["pocl"]) if isinstance(s, Panel))
+    assert register_rows(panel, 33, 24, 4 * 768)[2] / 24 > 1.1 * register_rows(panel, 33, 16, 4 * 768)[2] / 16
+    fits = panel.first_cache[0] // 24
+    assert register_step(panel, 3, 24, fits) == register_step(panel, 3, 24)
+    assert register_step(panel, 3, 24, fits + 1) > register_step(panel, 3, 24)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -78,6 +78,10 @@ class RegisterTiles(Schedule):
     step_overhead: float = real("what a step of the reduction costs besides, in products of a vector", 0.0)
     product_latency: float = real("from one product to the next of the same sum, in products of a vector", 0.0)
     load_cost: float = real("what loading a vector or repeating an element costs, in products of a vector", 0.0)
+    far_load_cost: float = real(
+        "what loading a vector costs of a tile of columns that the first cache does not hold, in products of a vector",
+        0.0,
+    )
     line_cost: float = real(
         "a line of a row that other rows drive out of the first cache, in products of a vector", 0.0
     )

@@ -202,8 +202,32 @@ def _behind_operands(stop: Stop) -> Fix:
     return replacement(text, Span(stop.span.file, line, column, line, column + 1), ";")
 
 
+def _signs_missing(stop: Stop) -> Fix | None:
+    """Brackets of scalars and numbered outputs, `or` before `fail`, commas between operands."""
+    found, text = stop.found, stop.before
+    if found == "(" and re.search(r"\brequire\b[^\n]*[^r\s]\s+fail$", text):
+        begin = stop.span._replace(column=stop.span.column - 4, end_line=stop.span.line, end_column=stop.span.column)
+        return replacement("the reason stands behind `or`: write `or fail(...)`", begin, "or fail")
+    scalar = re.search(r"->[^{\n]*:\s*(\w+)\s*$", text)
+    if found in ("{", ",") and scalar is not None and "[" in stop.signs:
+        said = f"a tensor without axes has brackets, too: write `{scalar[1]}[]`"
+        return edit(said, Edit(stop.behind_text(), "[]"))
+    operand = re.search(r"\(([^()=]*);(\s*\w+)$", text)
+    if found in (")", ",") and operand is not None and "=" in stop.signs:
+        column = stop.span.column - len(operand[2]) - 1
+        sign = stop.span._replace(column=column, end_line=stop.span.line, end_column=column + 1)
+        return replacement("operands stand between commas: write `,`; behind `;` attributes follow", sign, ",")
+    several = re.search(r"->[^{]*?(\w+)$", text)
+    if found == "..." and several is not None:
+        return edit(f"the outputs of a list are numbered: write `{several[1]}[j]`", Edit(stop.span, "[j]"))
+    return None
+
+
 def _missing(stop: Stop) -> Fix | None:
     """What was left out before the place."""
+    sign = _signs_missing(stop)
+    if sign is not None:
+        return sign
     found, accepted, text = stop.found, stop.accepted, stop.before
     if "IN" in accepted and re.search(r"\brewrite\s+in\s*$", text):
         return edit("a rule has a name: `rewrite NAME in algebra`", Edit(before(stop.span), "in "))
@@ -222,9 +246,6 @@ def _missing(stop: Stop) -> Fix | None:
         return replacement(said, _rest(stop), f'"{file}"') if file else advice(said)
     if "SEMICOLON" in accepted and re.search(r"\bonnx\s+\S+\s*$", text):
         return edit("an `onnx` clause ends with `;`", Edit(stop.behind_text(), ";"))
-    several = re.search(r"->[^{]*?(\w+)$", text)
-    if found == "..." and several is not None:
-        return edit(f"the outputs of a list are numbered: write `{several[1]}[j]`", Edit(stop.span, "[j]"))
     if "COLON" in accepted and re.search(r"\bconst\s+\w+\s*$", text):
         name = text.split()[-1]
         return advice(f"say of which kind it is: `const {name}: int`, or ints, float, floats, tensor")

@@ -104,8 +104,8 @@ def of_another_language(call: s.Call, place: s.Span, known: Collection[str]) -> 
     if name == "len" and call.arguments and isinstance(call.arguments[0], s.Name):
         x = call.arguments[0].id
         return advice(
-            f"write `count({x})` for how many tensors a list has, `rank({x})` for the number of axes, `extent({x}, 0)` "
-            "for that of the first one's elements"
+            f"write `count({x})` for how many tensors a list has, `rank({x})` for the number of axes, or of the "
+            f"entries of an attribute, `extent({x}, 0)` for that of the first one's elements"
         )
     same = _SAME.get(name)
     if same is not None and same in known:
@@ -141,6 +141,20 @@ def text_elsewhere(word: str, place: s.Span) -> Fix | None:
     """The dtype that other languages call by a word, as a text."""
     same = _KINDS.get(word.lower())
     return replacement(f'write `"{same}"`', place, f'"{same}"') if same in DTYPES and same != "string" else None
+
+
+_ONNX_DTYPES = (
+    "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool", "float16", "float64", "uint32",
+    "uint64",
+)  # fmt: skip
+"""The element types that ONNX numbers, from 1 on."""
+
+
+def dtype_of_onnx(value: s.Expression) -> str | None:
+    """The dtype that ONNX calls by a number."""
+    if isinstance(value, s.Number) and isinstance(value.value, int) and 0 < value.value <= len(_ONNX_DTYPES):
+        return _ONNX_DTYPES[value.value - 1]
+    return None
 
 
 def how_called(function: str) -> Fix | None:

@@ -23,6 +23,7 @@ from smartmem_rules.language.fixes import (
     replacement,
     spelling,
 )
+from smartmem_rules.language.printing.other_functions import dtype_of_onnx
 from smartmem_rules.language.printing.printer import print_expression, print_pattern
 from smartmem_rules.rulebase.checks.meaning_checks import ADMITTED, CALLED, EXAMPLES, kind_of, meant_by
 from smartmem_rules.tensor.expr import ALL_DTYPES
@@ -87,7 +88,10 @@ def _check_kind(attribute: s.PatternAttribute, overloads: Sequence[s.Operator]) 
     fix = advice(f"write `{name} = {EXAMPLES.get(kind, '1')}`, or `{name} = a`, which takes any value")
     place = attribute.value.span
     meant = meant_by(attribute.value, kind)
-    if meant is not None:
+    numbered = dtype_of_onnx(attribute.value) if name in _dtype_attributes(overloads) else None
+    if numbered is not None:
+        fix = replacement(f'a dtype is a text: write `{name} = "{numbered}"`', place, f'"{numbered}"')
+    elif meant is not None:
         fix = replacement(f"write `{name} = {meant}`", place, meant)
     elif kind in ("ints", "floats", "strings") and found in ADMITTED[kind[:-1]]:
         fix = edit("a list stands in square brackets", Edit(before(place), "["), Edit(behind(place), "]"))

@@ -27,6 +27,7 @@ from smartmem_rules.rulebase.checks.meaning_checks import (
     check_defaults,
     check_extremes,
     check_indices,
+    check_lets_of_elements,
     check_members,
     check_shapes,
 )
@@ -170,7 +171,7 @@ class _Checker:
                 yield from check_defaults(item)
                 yield from check_shapes(item)
                 yield from check_indices(item)
-                yield from (*check_members(item), *check_extremes(item))
+                yield from (*check_members(item), *check_extremes(item), *check_lets_of_elements(item))
                 yield from check_arithmetic(item)
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)

@@ -48,8 +48,10 @@ def check_comparisons(item: s.Item, operators: Operators) -> Iterator[Diagnostic
         yield from _elements_of_one(node, kinds)
     if isinstance(item, s.Rewrite):
         yield from _given(item, operators, kinds)
+        yield from _texts_as_operands(item, kinds)
     elif isinstance(item, s.Operator):
         yield from _lists_as_one(item, kinds)
+        yield from _absent_numbers(item)
 
 
 def kinds_in(item: s.Item, operators: Operators) -> dict[str, str]:
@@ -192,6 +194,46 @@ def _lists_as_one(operator: s.Operator, kinds: Kinds) -> Iterator[Diagnostic]:
         if lists:
             fix = advice(f"{fix.text}, or `{spread}` for as many as it has")
         yield Diagnostic(Code.INDEX_COUNT, "error", f"`{shown}` is a list, and this is one {what}", expr.span, fix=fix)
+
+
+def _texts_as_operands(rule: s.Rewrite, kinds: Kinds) -> Iterator[Diagnostic]:
+    """Texts among the operands of a right side: a constant is made of a number."""
+    for node in nodes(rule.right):
+        if isinstance(node, s.PatternComputed) and isinstance(node.value, s.Text):
+            word = node.value.value
+            number = word.lstrip("-").replace(".", "", 1).isdigit()
+            fix = (
+                replacement(f"write `{word}`, without quotes", node.span, word) if number else advice("write a number")
+            )
+            yield Diagnostic(Code.NO_CONDITION, "error", "a text is no tensor", node.span, fix=fix)
+
+
+def _absent_numbers(operator: s.Operator) -> Iterator[Diagnostic]:
+    """Attributes that may be absent, of which nothing asks whether they are there, in arithmetic."""
+    none = {one.name for one in operator.attributes if one.default is None and not one.required}
+    asked = {
+        argument.id
+        for node in nodes(operator)
+        if isinstance(node, s.Call) and node.function == "present"
+        for argument in node.arguments
+        if isinstance(argument, s.Name)
+    }
+    asked |= {
+        side.id
+        for node in nodes(operator)
+        if isinstance(node, s.Binary) and node.operator in ("==", "!=")
+        for side in (node.left, node.right)
+        if isinstance(side, s.Name)
+    }
+    for node in nodes(operator):
+        if not isinstance(node, s.Binary) or node.operator not in ("+", "-", "*", "/", "//", "%", "**"):
+            continue
+        for side in (node.left, node.right):
+            if isinstance(side, s.Name) and side.id in none - asked:
+                message = f"`{side.id}` may be absent, and then it is no number"
+                fix = advice(f"ask for it, `if present({side.id}) then ... else ...`, or give it another default")
+                yield Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, side.span, fix=fix)
+                asked.add(side.id)
 
 
 def _sort(kind: str) -> str:

@@ -87,7 +87,12 @@ def check_computed_on_left(left: s.Pattern, operators: Mapping[str, Sequence[s.O
                 said = (
                     f"a known list stands behind the operands by its name: `{reader.operator}(x; {named[0]} = {value})`"
                 )
-            yield Diagnostic(Code.COMPUTED_ON_LEFT, "error", message, part.span, fix=advice(said))
+            fix = advice(said)
+            read = part.value
+            if isinstance(read, s.Subscript) and isinstance(read.base, s.Name) and read.base.id in operators:
+                shown = f"{read.base.id}({', '.join(map(print_expression, read.items))})"
+                fix = replacement(f"operands stand in parentheses: `{shown}`", part.span, shown)
+            yield Diagnostic(Code.COMPUTED_ON_LEFT, "error", message, part.span, fix=fix)
 
 
 def _lists_of(overloads: Sequence[s.Operator]) -> list[str]:

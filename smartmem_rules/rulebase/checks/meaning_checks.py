@@ -219,8 +219,28 @@ def elements_required(operator: s.Operator, place: s.Span) -> Diagnostic:
     indices = [f"*i{n or ''}" if one.startswith("*") else f"i{n or ''}" for n, one in enumerate(extents)]
     loops = ", ".join(f"{i} < {e.removeprefix('*')}" for i, e in zip(indices, extents, strict=True))
     asked = f"`require all({loops}) ({name}[{', '.join(indices)}] ...)`"
+    if not extents:
+        asked = f"const {name}: float"
+        fix = advice(f"leave it out, or declare what is known at import: `{asked}`, which is named without brackets")
+        return Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, place if read is None else read.span, fix=fix)
     fix = advice(f"leave it out, or ask it of all elements, {asked}: that is looked at where the operand is a constant")
     return Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, place if read is None else read.span, fix=fix)
+
+
+def check_lets_of_elements(operator: s.Operator) -> Iterator[Diagnostic]:
+    """A `let` that reads elements of an operand: lets are computed when the operator is instantiated."""
+    tensors = {item.name for item in operator.inputs if item.type is not None and not item.variadic}
+    for let in operator.lets:
+        loops = {node.name for node in nodes(let.value) if isinstance(node, s.Binder)}
+        for read in nodes(let.value):
+            if not isinstance(read, s.Subscript) or not isinstance(read.base, s.Name):
+                continue
+            indices = {node.id for node in nodes(read.items) if isinstance(node, s.Name)}
+            if read.base.id in tensors and indices <= loops:  # an index that is not defined has its own message
+                message = f"`{let.name}` is known before any element of `{read.base.id}` is: a `let` reads none"
+                fix = advice(f"compute it as a local tensor: `{let.name}[n < N] = ...`, read as `{let.name}[n]`")
+                yield Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, read.span, fix=fix)
+                break
 
 
 def check_extremes(operator: s.Operator) -> Iterator[Diagnostic]:

@@ -68,7 +68,9 @@ def check_rewrite(
     for pattern in (*roots_of(rule.left), rule.right):
         yield from check_pattern(pattern, operators, names, rule, families)
     found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
-    if rule.bidirectional:
+    if rule.bidirectional and isinstance(rule.right, s.PatternVariable | s.PatternNumber):
+        yield _bare(rule.right.span, both=True)
+    elif rule.bidirectional:
         found += _check_direction(rule.right, rule.left, rule.guards, operators, functions, names)
     told = {one.span for one in early}
     yield from dict.fromkeys(one for one in found if one.span not in told)
@@ -374,11 +376,14 @@ def _unbound(name: str, span: s.Span, bound: set[str]) -> Diagnostic:
     return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=spelling(name, bound, span) or known)
 
 
-def _bare(span: s.Span, right: s.Pattern | None = None) -> Diagnostic:
+def _bare(span: s.Span, right: s.Pattern | None = None, both: bool = False) -> Diagnostic:
     message = "the left side is a single variable or number and would match everywhere"
     fix = advice("begin with an operator: `Add(x, 0) => x`")
     if isinstance(right, s.PatternOperator):
         fix = advice(f"exchange the sides: `{print_pattern(right)}` becomes what stands on the left now")
+    if both:
+        message = "from right to left, this side is a single variable or number and would match everywhere"
+        fix = advice("write `=>` for `<=>`: the rule holds from left to right")
     return Diagnostic(Code.BARE_LEFT_SIDE, "error", message, span, fix=fix)
 
 

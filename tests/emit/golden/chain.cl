@@ -1,6 +1,6 @@
 // k0_contraction: global (2,), local (1,)
-#ifndef smr_part_ddc7303b1f15_DEFINED
-#define smr_part_ddc7303b1f15_DEFINED
+#ifndef smr_part_c0c0855345e5_DEFINED
+#define smr_part_c0c0855345e5_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -9,7 +9,7 @@
 //   3. Register tiles of 6 x 16 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_ddc7303b1f15(
+static void smr_part_c0c0855345e5(
     __global const float* restrict p0 /* buffer[d0d1] of [20, 8] */,
     __global const float* restrict p1 /* buffer[d0] of [128] */,
     float* restrict p2 /* scratch[d0d1] of [20, 16] */,
@@ -41,7 +41,7 @@ static void smr_part_ddc7303b1f15(
             float8 c5_0 = 0.0f, c5_1 = 0.0f;
             __global const float* next = right + 128;
             for (int k = 0; k < 8; ++k) {
-                SMR_PREFETCH(next + k * 16);
+                SMR_PREFETCH_LATER(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 16 + 0);
                 const float8 b1 = *(__global const smr_float8*)(right + k * 16 + 8);
                 c0_0 += a0[k] * b0;
@@ -99,7 +99,7 @@ static void smr_part_ddc7303b1f15(
             float8 c3_0 = 0.0f, c3_1 = 0.0f;
             __global const float* next = right + 128;
             for (int k = 0; k < 8; ++k) {
-                SMR_PREFETCH(next + k * 16);
+                SMR_PREFETCH_LATER(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 16 + 0);
                 const float8 b1 = *(__global const smr_float8*)(right + k * 16 + 8);
                 c0_0 += a0[k] * b0;
@@ -139,8 +139,8 @@ static void smr_part_ddc7303b1f15(
     }
 }
 #endif
-#ifndef smr_part_372f5437dab3_DEFINED
-#define smr_part_372f5437dab3_DEFINED
+#ifndef smr_part_4e0419c981b8_DEFINED
+#define smr_part_4e0419c981b8_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -149,7 +149,7 @@ static void smr_part_ddc7303b1f15(
 //   3. Register tiles of 6 x 8 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_372f5437dab3(
+static void smr_part_4e0419c981b8(
     __global const float* restrict p0 /* buffer[d0d1] of [20, 8] */,
     const float* restrict p1 /* scratch[d0d1] of [20, 16] */,
     __global const float* restrict p2 /* buffer[d0] of [128] */,
@@ -182,7 +182,7 @@ static void smr_part_372f5437dab3(
             float8 c5_0 = 0.0f;
             __global const float* next = right + 128;
             for (int k = 0; k < 16; ++k) {
-                SMR_PREFETCH(next + k * 16);
+                SMR_PREFETCH_LATER(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 8 + 0);
                 c0_0 += a0[k] * b0;
                 c1_0 += a1[k] * b0;
@@ -224,7 +224,7 @@ static void smr_part_372f5437dab3(
             float8 c3_0 = 0.0f;
             __global const float* next = right + 128;
             for (int k = 0; k < 16; ++k) {
-                SMR_PREFETCH(next + k * 16);
+                SMR_PREFETCH_LATER(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 8 + 0);
                 c0_0 += a0[k] * b0;
                 c1_0 += a1[k] * b0;
@@ -261,6 +261,6 @@ __kernel void smr_kernel(
     const int item = (int)get_global_id(0);
     const int first_row = item / 2 * 20 + item % 2 * 10;
     float rows0[176] __attribute__((aligned(64)));
-    smr_part_ddc7303b1f15(p0, p1, rows0 - first_row * 16, item);
-    smr_part_372f5437dab3(p0, rows0 - first_row * 16, p2, p3, item);
+    smr_part_c0c0855345e5(p0, p1, rows0 - first_row * 16, item);
+    smr_part_4e0419c981b8(p0, rows0 - first_row * 16, p2, p3, item);
 }

@@ -1,6 +1,6 @@
 // k0_contraction: global (16,), local (1,)
-#ifndef smr_part_992936ddcf7b_DEFINED
-#define smr_part_992936ddcf7b_DEFINED
+#ifndef smr_part_46c0f54c28aa_DEFINED
+#define smr_part_46c0f54c28aa_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -9,7 +9,7 @@
 //   3. Register tiles of 5 x 16 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_992936ddcf7b(
+static void smr_part_46c0f54c28aa(
     __global const float* restrict p0 /* buffer[d0d1] of [10, 8] */,
     __global const float* restrict p1 /* buffer[d0] of [128] */,
     __global float* restrict p2 /* buffer[d1d0] of [10, 16] */,
@@ -39,7 +39,7 @@ static void smr_part_992936ddcf7b(
             float8 c4_0 = 0.0f, c4_1 = 0.0f;
             __global const float* next = right + 128;
             for (int k = 0; k < 8; ++k) {
-                SMR_PREFETCH(next + k * 16);
+                SMR_PREFETCH_LATER(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 16 + 0);
                 const float8 b1 = *(__global const smr_float8*)(right + k * 16 + 8);
                 c0_0 += a0[k] * b0;
@@ -157,8 +157,8 @@ static void smr_part_cc786ef09398(
 #pragma OPENCL FP_CONTRACT DEFAULT
 
 #endif
-#ifndef smr_part_9dd7bc83a68e_DEFINED
-#define smr_part_9dd7bc83a68e_DEFINED
+#ifndef smr_part_6c04e55af933_DEFINED
+#define smr_part_6c04e55af933_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -167,7 +167,7 @@ static void smr_part_cc786ef09398(
 //   3. Register tiles of 6 x 8 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_9dd7bc83a68e(
+static void smr_part_6c04e55af933(
     __global const float* restrict p0 /* buffer[d0d1] of [10, 16] */,
     __global const float* restrict p1 /* buffer[d0] of [128] */,
     __global float* restrict p2 /* buffer[d0d1] of [10, 8] */,
@@ -199,7 +199,7 @@ static void smr_part_9dd7bc83a68e(
             float8 c5_0 = 0.0f;
             __global const float* next = right + 128;
             for (int k = 0; k < 16; ++k) {
-                SMR_PREFETCH(next + k * 16);
+                SMR_PREFETCH_LATER(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 8 + 0);
                 c0_0 += a0[k] * b0;
                 c1_0 += a1[k] * b0;
@@ -255,7 +255,7 @@ __kernel void smr_kernel(
             while (atomic_load_explicit(state + 48, memory_order_relaxed, memory_scope_device) < 1) {
 const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 1) break;
-                smr_part_992936ddcf7b(p0, p1, p2, item);
+                smr_part_46c0f54c28aa(p0, p1, p2, item);
                 atomic_fetch_add_explicit(state + 64, 1, memory_order_release, memory_scope_device);
             }
         }
@@ -281,7 +281,7 @@ const int item = atomic_fetch_add_explicit(state + 80, 1, memory_order_relaxed, 
                 if (stuck) break;
 const int item = atomic_fetch_add_explicit(state + 112, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 1) break;
-                smr_part_9dd7bc83a68e(p3, p4, p5, item);
+                smr_part_6c04e55af933(p3, p4, p5, item);
                 atomic_fetch_add_explicit(state + 128, 1, memory_order_release, memory_scope_device);
             }
         }

@@ -48,7 +48,7 @@ __kernel void smr_kernel(
             int8 c3_2 = sum2 * left_zero;
             __global const int* next = right + 384 + r / 4 % 2 * 256;
             for (int k = 0; k < 16; ++k) {
-                SMR_PREFETCH(next + k * 16);
+                SMR_PREFETCH_LATER(next + k * 16);
                 const int8 b0 = *(__global const smr_int8*)(right + k * 24 + 0);
                 const int8 b1 = *(__global const smr_int8*)(right + k * 24 + 8);
                 const int8 b2 = *(__global const smr_int8*)(right + k * 24 + 16);

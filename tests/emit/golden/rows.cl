@@ -25,7 +25,7 @@ __kernel void smr_kernel(
                 float8 c3_0 = 0.0f, c3_1 = 0.0f, c3_2 = 0.0f;
                 __global const float* next = right + 1152 + r / 4 % 2 * 768;
                 for (int k = 0; k < 48; ++k) {
-                    SMR_PREFETCH(next + k * 16);
+                    SMR_PREFETCH_LATER(next + k * 16);
                     const float8 b0 = *(__global const smr_float8*)(right + k * 24 + 0);
                     const float8 b1 = *(__global const smr_float8*)(right + k * 24 + 8);
                     const float8 b2 = *(__global const smr_float8*)(right + k * 24 + 16);

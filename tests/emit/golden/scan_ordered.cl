@@ -1,6 +1,6 @@
 // k0_contraction: global (1,), local (1,)
-#ifndef smr_part_402e37396fbd_DEFINED
-#define smr_part_402e37396fbd_DEFINED
+#ifndef smr_part_0743b97cd69d_DEFINED
+#define smr_part_0743b97cd69d_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -9,7 +9,7 @@
 //   3. Register tiles of 3 x 8 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_402e37396fbd(
+static void smr_part_0743b97cd69d(
     __global const float* restrict p0 /* buffer[d0d1d2] of [3, 1, 4] */,
     __global const float* restrict p1 /* buffer[d0] of [32] */,
     __global float* restrict p2 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */,
@@ -35,7 +35,7 @@ static void smr_part_402e37396fbd(
             float8 c2_0 = 0.0f;
             __global const float* next = right + 32;
             for (int k = 0; k < 4; ++k) {
-                SMR_PREFETCH(next + k * 16);
+                SMR_PREFETCH_LATER(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 8 + 0);
                 c0_0 += a0[k] * b0;
                 c1_0 += a1[k] * b0;
@@ -150,7 +150,7 @@ __kernel void smr_kernel(
             while (atomic_load_explicit(state + 48, memory_order_relaxed, memory_scope_device) < 1) {
 const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 1) break;
-                smr_part_402e37396fbd(p0, p1, p2, item);
+                smr_part_0743b97cd69d(p0, p1, p2, item);
                 atomic_fetch_add_explicit(state + 64, 1, memory_order_release, memory_scope_device);
             }
         }

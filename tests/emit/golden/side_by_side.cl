@@ -1,6 +1,6 @@
 // k0_contraction: global (10,), local (1,)
-#ifndef smr_part_b09bb9b23244_DEFINED
-#define smr_part_b09bb9b23244_DEFINED
+#ifndef smr_part_74b9967ca775_DEFINED
+#define smr_part_74b9967ca775_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -9,7 +9,7 @@
 //   3. Register tiles of 6 x 16 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_b09bb9b23244(
+static void smr_part_74b9967ca775(
     __global const float* restrict p0 /* buffer[d0d1] of [12, 16] */,
     __global const float* restrict p1 /* buffer[d0] of [256] */,
     __global float* restrict p2 /* buffer[d0d1] of [12, 16] */,
@@ -41,7 +41,7 @@ static void smr_part_b09bb9b23244(
             float8 c5_0 = 0.0f, c5_1 = 0.0f;
             __global const float* next = right + 256;
             for (int k = 0; k < 16; ++k) {
-                SMR_PREFETCH(next + k * 16);
+                SMR_PREFETCH_LATER(next + k * 16);
                 const float8 b0 = *(__global const smr_float8*)(right + k * 16 + 0);
                 const float8 b1 = *(__global const smr_float8*)(right + k * 16 + 8);
                 c0_0 += a0[k] * b0;
@@ -131,6 +131,6 @@ __kernel void smr_kernel(
     __global const float* restrict p3 /* buffer[d0d1] of [9, 7] */,
     __global float* restrict p4 /* buffer[d0d1] of [7, 9] */) {
     const int item = (int)get_global_id(0);
-    if (item < 1) smr_part_b09bb9b23244(p0, p1, p2, item - 0);
+    if (item < 1) smr_part_74b9967ca775(p0, p1, p2, item - 0);
     else if (item < 10) smr_part_69c79bc5b7b2(p3, p4, item - 1);
 }

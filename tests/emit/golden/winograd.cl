@@ -243,7 +243,7 @@ __kernel void smr_kernel(
             float8 c3_0 = 0.0f, c3_1 = 0.0f;
             __global const float* next = right + 512 + r / 4 % 2 * 256;
             for (int part = 0; part < 16; ++part) {
-                SMR_PREFETCH(next + part * 16);
+                SMR_PREFETCH_LATER(next + part * 16);
 #pragma unroll
             for (int k = part * 2; k < (part + 1) * 2; ++k) {
                 const float8 b0 = *(__global const smr_float8*)(right + k * 16 + 0);

@@ -34,6 +34,12 @@ def _values(stop: Stop) -> Slip | None:
             changes = [Edit(stop.between(at, at), ";") for at in last]
             where = stop.between(last[0] - 1, last[0])
             return Slip(edit("each key with its values ends with `;`", *changes), where, "`;` is missing here")
+    if stop.found == "=" and re.search(r"\bphase\b[^;]*\w$", stop.text.rstrip()):
+        count = re.match(r"=\s*(\w+)", stop.rest)
+        word = stop.text.split()[-1]
+        if count is not None:
+            said = f"a limit and its number stand beside each other: write `{word} {count[1]}`"
+            return Slip(edit(said, Edit(stop.between(place, place + count.end()), f" {count[1]}")))
     keys = re.compile(r"(?<=[;{,\n])[ \t]*\"?(\w+)\"?[ \t]*[:=]([^;\n}]*?)[,;]?[ \t]*(?=\n|\}|;|$)")
     if stop.found in (":", "=") or (stop.found.startswith('"') and re.search(r"[;{,\n]\s*$", stop.text)):
         open_brace = stop.whole.find("{")

@@ -123,14 +123,18 @@ def row_bytes(c: Contraction) -> int:
 def register_step(s: RegisterTiles, rows: int, columns: int, row_bytes: int = 0) -> float:
     """The time of a step of the reduction for a register block, in products of a vector.
 
-    Sums wait for the products before them, products for their turn, and all for the loads of both factors. Where the
-    rows drive each other out of the first cache, lines of rows come from the next one.
+    Sums wait for the products before them, products for their turn, and all for the loads of both factors. The tile of
+    columns comes from the second cache where the first does not hold it: all register tiles of rows go through all of
+    it. Where the rows drive each other out of the first cache, lines of rows come from the next one.
 
     Args:
-        row_bytes: from one row of the left factor to the next; 0 where they need not be looked at.
+        row_bytes: from one row of the left factor to the next, which is the reduction's length; 0 where the caches need
+            not be looked at.
     """
     vectors = columns / s.lanes
-    step = max(s.product_latency, rows * vectors, s.load_cost * (rows + vectors)) + s.step_overhead
+    far = bool(s.first_cache) and row_bytes * columns > s.first_cache[0]
+    loads = s.load_cost * rows + max(s.load_cost, s.far_load_cost if far else 0.0) * vectors
+    step = max(s.product_latency, rows * vectors, loads) + s.step_overhead
     return step + s.line_cost * _driven_out(s, rows, row_bytes) / LINE_FLOATS
 
 

@@ -27,7 +27,7 @@ def mended(failure: str, operator: s.Operator, place: s.Span) -> Fix:
     if "is a list of tensors" in failure:
         return _member(operator, place)
     if "has no value here" in failure:
-        return _no_value(failure.partition(" has no value here")[0].rpartition(" ")[2], operator)
+        return _no_value(failure.partition(" has no value here")[0].rpartition(" ")[2], operator, place)
     if "is of truth values" in failure:
         return _asked(operator, place)
     if "its definition" in failure:
@@ -154,8 +154,11 @@ def _dtype_of(expr: s.Expression, operator: s.Operator) -> str | None:
     return "int64" if isinstance(expr, s.Name) and expr.id in loops else None
 
 
-def _no_value(word: str, operator: s.Operator) -> Fix:
+def _no_value(word: str, operator: s.Operator, place: s.Span) -> Fix:
     """What to write for a name that has no value where it stands."""
+    asked = any(isinstance(node, s.Conditional) and node.condition.span == place for node in nodes(operator))
+    if asked and any(item.name == word and item.optional for item in operator.inputs):
+        return replacement(f"write `present({word})`", place, f"present({word})")
     if any(variable.name == word for variable in operator.dtypes):
         typed = [item for item in operator.inputs if item.type is not None and item.type.dtype == word]
         meant = f"dtype({typed[0].name}{'[0]' if typed[0].variadic else ''})" if typed else "dtype(x)"
@@ -181,7 +184,29 @@ def _no_value(word: str, operator: s.Operator) -> Fix:
     for call in _ranks_of(operator, word):
         new = f"rank(shape({print_expression(call.arguments[0])}))"
         return replacement(f"in a definition `rank` is of a list: write `{new}`", call.span, new)
+    read = _element_of(word, operator)
+    if read is not None:
+        said = f"`{word}` is a tensor, and an equation computes elements: read one, `{read}`"
+        named = any(isinstance(node, s.Name) and node.id == word and node.span == place for node in nodes(operator))
+        return replacement(said, place, read) if named else advice(said)
     return advice(f"`{word}` is a tensor, and an equation computes elements: read one, `{word}[*i]` or `{word}[i, k]`")
+
+
+def _element_of(word: str, operator: s.Operator) -> str | None:
+    """The read of a tensor at the indices of the only equation that run over its extents."""
+    kind = next((item.type for item in operator.inputs if item.name == word and not item.variadic), None)
+    if kind is None or len(operator.equations) != 1 or len(operator.outputs) != 1:
+        return None
+    indices = operator.equations[0].indices
+    shape = operator.outputs[0].type.shape
+    if len(indices) != len(shape):
+        return None
+    over = {
+        print_expression(extent): f"*{one.name}" if one.kind == "loops" else one.name
+        for one, extent in zip(indices, shape, strict=True)
+    }
+    read = [over.get(print_expression(extent)) for extent in kind.shape]
+    return f"{word}[{', '.join(one for one in read if one is not None)}]" if None not in read else None
 
 
 def _axis(shape: Sequence[s.Expression], axis: int) -> int:

@@ -194,6 +194,40 @@ class LeavingRead:
                 f"`{name} // {times[0]}` for each of them {times[0]} times, `{name} % {extent.shown()}` for all, "
                 "again and again"
             )
+            return
+        others = [
+            print_expression(one)
+            for item in self.operator.inputs
+            for one in (item.type.shape if item.type is not None else ())
+            if isinstance(one, s.Name) and one.id != extent.shown()
+        ]
+        runs = {one.id for one in nodes(_bound(self.operator, self.equation, name)) if isinstance(one, s.Name)}
+        for other in dict.fromkeys(others):
+            if (
+                {other, extent.shown()} == runs
+                and len(self.below[name].terms) == 1
+                and helps(_replacing(self.item.span, f"{name} // {other}"))
+            ):
+                below = print_expression(_bound(self.operator, self.equation, name))
+                said = f"`{name}` runs below {below}, and {self._place} has {extent.shown()} elements"
+                yield advice(f"{said}: write `{name} // {other}`, or `{name} % {extent.shown()}`")
+                return
+        behind = self._behind()
+        if behind is not None and helps(_replacing(self.item.span, behind)):
+            said = f"`{name}` goes on where the other branch ends, and {self._place} begins at 0"
+            yield replacement(f"{said}: write `{behind}`", self.item.span, behind)
+
+    def _behind(self) -> str | None:
+        """The index counted from where `i < N`, of which this read is the other case, ends."""
+        for node in nodes(self.equation.body):
+            if not isinstance(node, s.Conditional) or all(inner is not self.read for inner in nodes(node.otherwise)):
+                continue
+            match node.condition:
+                case s.Binary(operator="<", left=left, right=s.Name(id=bound)) if left == self.item:
+                    return f"{print_expression(self.item)} - {bound}"
+                case _:
+                    pass
+        return None
 
     @property
     def _excess(self) -> Linear:
@@ -267,6 +301,10 @@ def strided(
         return None
     names = {binder.name: n for n, binder in enumerate(equation.indices) if binder.kind != "loops"}
     item = read.items[place]
+    digits = _digits(item, {name: output.type.shape[n] for name, n in names.items()})
+    if digits is not None and helps(_replacing(item.span, digits[0])):
+        new, last, width = digits
+        return replacement(f"`{last}` runs below {width}: write `{new}`", item.span, new)
     first, rest = (item.left, item.right) if isinstance(item, s.Binary) and item.operator == "+" else (item, None)
     if not isinstance(first, s.Binary) or first.operator != "*":
         return None
@@ -297,6 +335,25 @@ def strided(
         f"`{print_expression(item)}` stays below {whole.shown()} for `{name} < {new}` only: give the result that "
         f"extent, `{result}`, or write `({print_expression(read)} else 0)`"
     )
+
+
+def _digits(item: s.Expression, bounds: Mapping[str, s.Expression]) -> tuple[str, str, str] | None:
+    """`b * (N // n) + i` for `b * n + i`: a digit counts by how many values the one behind it has."""
+    match item:
+        case s.Binary(operator="+", left=s.Binary(operator="*", left=s.Name(id=first)), right=s.Name(id=last)) if (
+            first in bounds and last in bounds
+        ):
+            width = print_expression(bounds[last])
+            shown = width if isinstance(bounds[last], s.Name) else f"({width})"
+            return f"{first} * {shown} + {last}", last, width
+        case _:
+            return None
+
+
+def _bound(operator: s.Operator, equation: s.EquationSyntax, name: str) -> s.Expression:
+    """The extent of the result that an index of it runs over."""
+    output = next(one for one in operator.outputs if one.name == equation.tensor)
+    return output.type.shape[[binder.name for binder in equation.indices].index(name)]
 
 
 def _condition(equation: s.EquationSyntax, read: s.Subscript, form: Linear) -> s.Expression | None:

@@ -13,6 +13,8 @@ from smartmem_rules.language.fixes import Fix, advice, replacement
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.rulebase.checks.deep.side_findings import Finding
 
+_OF_SEVERAL = advice("each pattern has the right side that stands at its place: give it the type of that pattern")
+
 
 def sides_differ(written: s.Rewrite, found: Finding) -> Diagnostic:
     sometimes = bool(found["agreed"]) and not found.get("unlike")
@@ -33,6 +35,7 @@ def sides_differ(written: s.Rewrite, found: Finding) -> Diagnostic:
         note=note,
         fix=_number_meant(written.right, right)
         or _right_meant(written.right, found)
+        or (_OF_SEVERAL if written.part_of is not None else None)
         or advice(_guard_meant(found) if sometimes else _other_type(str(found["left"]), right)),
     )
 
@@ -46,6 +49,10 @@ def _right_meant(right: s.Pattern, found: Finding) -> Fix | None:
     mended = found.get("mended")
     if mended is None:
         return None
+    if "spread" in mended:
+        name, shape, tensor = mended["spread"]
+        shown = f"{name}({print_pattern(right)}; {shape} = shape({tensor}))"
+        return replacement(f"a number has no axes: spread it, `{shown}`", right.span, shown)
     if "axes" in mended:
         name, order, perm = mended["axes"]
         shown = f"{name}({print_pattern(right)}; {order} = {perm})"

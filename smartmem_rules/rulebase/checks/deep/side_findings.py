@@ -21,6 +21,8 @@ class Change(TypedDict, total=False):
 
     axes: tuple[str, str, list[int]]
     """The operator that orders axes, its attribute, and their order."""
+    spread: tuple[str, str, str]
+    """The operator that spreads a number, the name of the shape, and the tensor that has this shape."""
     operator: int
     """Which application is changed, counted from the left."""
     name: str
@@ -84,6 +86,8 @@ def rewrite_finding(base: Definitions, rule: s.Rewrite) -> Finding:
             unnamed = _mended_by_naming(base, rule)
             if unnamed is not None:
                 return found | {"unnamed": unnamed}
+            if rule.part_of is not None:  # of several patterns: a guard would hide that right sides are exchanged
+                return found
             guard = next((one for one in _guards(rule, found) if _excludes(base, rule, one)), None)
             if guard is not None:
                 found["guard"] = print_expression(guard)
@@ -210,8 +214,28 @@ def _excludes(base: Definitions, rule: s.Rewrite, guard: s.Expression) -> bool:
 
 def _changes(base: Definitions, rule: s.Rewrite, found: Finding) -> Iterator[tuple[Change, s.Pattern]]:
     """Right sides with one thing changed that authors mistake: an attribute, or the order of the axes."""
-    made = [*_transposed(base, rule.right, found), *_other_attributes(base, rule), *_exchanged(base, rule.right)]
+    made = [
+        *_spread(base, rule),
+        *_transposed(base, rule.right, found),
+        *_other_attributes(base, rule),
+        *_exchanged(base, rule.right),
+    ]
     yield from made[:_MOST_TRIED]
+
+
+def _spread(base: Definitions, rule: s.Rewrite) -> Iterator[tuple[Change, s.Pattern]]:
+    """A number of the right side, spread over the shape of a tensor."""
+    from smartmem_rules.analysis.matches import spreading  # start-up time
+
+    found = spreading(base) if isinstance(rule.right, s.PatternNumber | s.PatternComputed) else None
+    if found is None:
+        return
+    operator, shape = found
+    for tensor in dict.fromkeys(node.name for node in nodes(rule.left) if isinstance(node, s.PatternVariable)):
+        value = s.Call(rule.right.span, "shape", (s.Name(rule.right.span, tensor),))
+        given = (s.PatternAttribute(rule.right.span, shape, value),)
+        made = s.PatternOperator(rule.right.span, operator, (rule.right,), given, None, None, None)
+        yield {"spread": (operator, shape, tensor)}, made
 
 
 def _transposed(base: Definitions, right: s.Pattern, found: Finding) -> Iterator[tuple[Change, s.Pattern]]:
