@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from smartmem_rules import collector
-from smartmem_rules.collector import first_grows_old, no_collections, return_free_memory
+from smartmem_rules.collector import first_grows_old, no_collections, rare_collections, return_free_memory
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +45,33 @@ def test_blocks_that_end_in_another_order_wait_for_each_other() -> None:
     assert not gc.isenabled()
     second.__exit__(None, None, None)
     assert gc.isenabled()
+
+
+def test_rare_collections_end_with_the_last_block() -> None:
+    before = gc.get_threshold()
+    first, second = rare_collections(), rare_collections()
+    first.__enter__()
+    second.__enter__()
+    rarely = gc.get_threshold()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold() == rarely > before
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == before
+    with pytest.raises(ValueError, match="inside"), rare_collections():
+        raise ValueError("inside")
+    assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize("given", [(0, 10, 10), (90_000, 30, 60)])
+def test_rare_collections_are_no_more_frequent_than_those_of_the_caller(given: tuple[int, int, int]) -> None:
+    before = gc.get_threshold()
+    gc.set_threshold(*given)
+    try:
+        with rare_collections():
+            assert gc.get_threshold() == given
+        assert gc.get_threshold() == given
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_a_collector_that_the_caller_switched_off_stays_off() -> None:

@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import Protocol
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
@@ -368,10 +369,17 @@ def size_of(extent: ast.Expression) -> tuple[str, ast.Expression] | None:
 
 def names_in(tree: object) -> set[str]:
     """All names that occur in a tree, or in a tuple of trees."""
+    return set(_NAMES.get(tree, _names_in))
+
+
+_NAMES: ByIdentity[object, frozenset[str]] = ByIdentity(1 << 12)
+
+
+def _names_in(tree: object) -> frozenset[str]:
     found: set[str] = set()
     for node in nodes(tree):
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.PatternVariable):
             found.add(node.name)
-    return found
+    return frozenset(found)

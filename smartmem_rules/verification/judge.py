@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from smartmem_rules.collector import rare_collections
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.instantiate import Definitions
@@ -52,22 +53,29 @@ def judge(
     """
     began = time.process_time()
     instances = Instances(base)
+    with rare_collections():
+        report = _judged(rule, instances, seed, budget, prove, files)
+    return replace(report, seconds=time.process_time() - began)
+
+
+def _judged(
+    rule: Rule, instances: Instances, seed: int, budget: Budget, prove: bool, files: Sequence[str]
+) -> RuleReport:
     match rule:
         case ast.Rewrite():
-            report = _rewrite(rule, instances, seed, budget, prove, files)
+            return _rewrite(rule, instances, seed, budget, prove, files)
         case ast.Eliminate():
-            report = _eliminate(rule, instances, seed, budget, prove, files)
+            return _eliminate(rule, instances, seed, budget, prove, files)
         case ast.IndexRule():
-            report = _index(rule, seed, prove, files)
+            return _index(rule, seed, prove, files)
         case ast.Keep():
-            report = _keep(rule, instances, seed, budget)
+            return _keep(rule, instances, seed, budget)
         case ast.Operator():
-            report = _operator(rule, instances, seed, budget, files)
+            return _operator(rule, instances, seed, budget, files)
         case ast.Table():
-            report = _table(rule, instances, seed, budget, files)
+            return _table(rule, instances, seed, budget, files)
         case ast.Block():
-            report = _layout(rule, seed, budget, files)
-    return replace(report, seconds=time.process_time() - began)
+            return _layout(rule, seed, budget, files)
 
 
 def _rewrite(

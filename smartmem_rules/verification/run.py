@@ -175,6 +175,11 @@ def _start(state: tuple[RuleBase, int, float, int, bool, tuple[str, ...]]) -> No
     _state = state
 
 
+def _start_worker(state: tuple[RuleBase, int, float, int, bool, tuple[str, ...]]) -> None:
+    _start(state)
+    gc.freeze()  # the rule base stays until the end: no collection has to look at it, nor copies its memory
+
+
 def _serial(
     state: tuple[RuleBase, int, float, int, bool, tuple[str, ...]], chosen: Sequence[int], progress: Progress | None
 ) -> list[RuleReport]:
@@ -199,7 +204,7 @@ def _parallel(
     order = sorted(chosen, key=lambda place: -_weight(rules_of(state[0])[place]))
     found: dict[int, RuleReport] = {}
     gc.collect()  # an e-graph that nothing holds any more needs threads to end, which forked workers do not have
-    with ProcessPoolExecutor(count, get_context(method), initializer=_start, initargs=(state,)) as pool:
+    with ProcessPoolExecutor(count, get_context(method), initializer=_start_worker, initargs=(state,)) as pool:
         for number, (place, report) in enumerate(zip(order, pool.map(_judge_one, order), strict=True)):
             found[place] = report
             if progress is not None:

@@ -94,7 +94,7 @@ def test_who_waits_in_vain_gives_up_and_is_named(plans: tuple[Path, Path]) -> No
 @pytest.mark.exhaustive
 def test_a_launch_of_many_kernels_is_asked(tmp_path: Path) -> None:
     with EMULATED_UNITS.set_to("8.0"):
-        plan = optimize(layers(tmp_path, 1), device="nvidia", dtype="float16", probes=True)
+        plan = optimize(layers(tmp_path, 2), device="nvidia", dtype="float16", probes=True)
     the_launch(plan.kernels)
     assert plan.plan.probes
     report = plan.self_test

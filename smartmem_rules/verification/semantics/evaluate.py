@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import (
     Apply,
@@ -54,7 +55,11 @@ def _equation(equation: Equation, tensors: Mapping[str, Value], domain: Domain) 
     if math.prod(equation.type.shape) == 0:
         return _nothing(equation.type.shape, equation.body.dtype, domain)
     values = Points(tensors, domain).element(equation.body, equation.variables)
-    return tuple(np.broadcast_to(v, equation.type.shape) for v in values)
+    return tuple([_spread(v, equation.type.shape) for v in values])
+
+
+def _spread(values: Array, shape: tuple[int, ...]) -> Array:
+    return values if values.shape == shape else np.broadcast_to(values, shape)
 
 
 def _nothing(shape: tuple[int, ...], dtype: str, domain: Domain) -> Value:
@@ -90,6 +95,22 @@ def _refuse_large(equation: Equation, domain: Domain) -> None:
         raise TooLarge(f"{equation.type.elements} elements")
 
 
+class _Places:
+    """The places of a read along some axes in a tensor of some shape: the same for all values of its elements.
+
+    `last` has the axes and the shape for which they were computed last.
+    """
+
+    def __init__(self, read: Read) -> None:
+        self.is_constant = not any(index.gathered for index in read.indices)
+        self.last: tuple[tuple[Var, ...], tuple[int, ...], tuple[Array, ...]] | None = None
+
+
+_PLACES: ByIdentity[Read, _Places] = ByIdentity(1 << 12)
+_MOST_PLACES = 1 << 12
+"""Numbers of the places that are kept for a read; those of larger ones are computed each time."""
+
+
 class Points:
     """Evaluates at all points of some variables; each has an array axis of its own.
 
@@ -106,11 +127,9 @@ class Points:
         match expr:
             case Const(value=value, dtype=dtype):
                 return self.domain.constant(value, dtype)
-            case Read(tensor=tensor, indices=indices):
-                places = tuple(
-                    self._place(i, n, axes, inside) for i, n in zip(indices, self._shape(tensor), strict=True)
-                )
-                return tuple(_picked(component, places) for component in self.tensors[tensor])
+            case Read():
+                places = self._places(expr, axes, inside)
+                return tuple([_picked(component, places) for component in self.tensors[expr.tensor]])
             case Apply(function="cast", arguments=(argument,), dtype=dtype):
                 return self.domain.cast(self.element(argument, axes, inside), argument.dtype, dtype)
             case Apply(function="bitcast", arguments=(argument,), dtype=dtype):
@@ -139,8 +158,28 @@ class Points:
             return self.domain.reduce(kind, _nothing(extents, body.dtype, self.domain), len(axes), dtype)
         wider = None if inside is None else inside.reshape(inside.shape + (1,) * (len(inner) - inside.ndim))
         values = self.element(body, inner, wider)
-        full = tuple(np.broadcast_to(_ranked(v, len(inner)), extents) for v in values)
+        full = tuple([_spread(_ranked(v, len(inner)), extents) for v in values])
         return self.domain.reduce(kind, full, len(axes), dtype)
+
+    def _places(self, read: Read, axes: tuple[Var, ...], inside: Array | None) -> tuple[Array, ...]:
+        """Where a read finds its elements; looked up where neither conditions nor elements of tensors decide that."""
+        shape = self._shape(read.tensor)
+        if inside is None and not self.fixed:
+            known = _PLACES.get(read, _Places)
+            last = known.last
+            if last is not None and last[0] == axes and last[1] == shape:
+                return last[2]
+            if known.is_constant:
+                places = self._computed_places(read, axes, None, shape)
+                if sum(place.size for place in places) <= _MOST_PLACES:
+                    known.last = axes, shape, places
+                return places
+        return self._computed_places(read, axes, inside, shape)
+
+    def _computed_places(
+        self, read: Read, axes: tuple[Var, ...], inside: Array | None, shape: tuple[int, ...]
+    ) -> tuple[Array, ...]:
+        return tuple([self._place(i, n, axes, inside) for i, n in zip(read.indices, shape, strict=True)])
 
     def _shape(self, tensor: str) -> tuple[int, ...]:
         return tuple(self.tensors[tensor][0].shape)
@@ -149,10 +188,10 @@ class Points:
         values = self._index(index, axes, inside)
         if inside is not None:
             outside = (values < 0) | (values >= extent)
-            if np.any(outside & inside):
+            if (outside & inside).any():
                 raise IndexError(f"{index} leaves the extent {extent}")
             return np.where(outside, 0, values)
-        if np.any(values < 0) or np.any(values >= extent):
+        if (values < 0).any() or (values >= extent).any():
             raise IndexError(f"{index} leaves the extent {extent}")
         return values
 
@@ -172,10 +211,13 @@ class Points:
                 return np.asarray(result)
 
     def _index(self, index: Index, axes: tuple[Var, ...], inside: Array | None) -> Array:
-        total = np.full((1,) * len(axes), index.constant, np.int64)
-        for atom, coefficient in index.terms:
-            total = total + coefficient * self._atom(atom, axes, inside)
-        return total
+        if not index.terms:
+            return np.full((1,) * len(axes), index.constant, np.int64)
+        parts = [(self._atom(atom, axes, inside), coefficient) for atom, coefficient in index.terms]
+        total, *others = [atom if coefficient == 1 else coefficient * atom for atom, coefficient in parts]
+        for other in others:
+            total = total + other
+        return total + index.constant if index.constant else total
 
     def _atom(self, atom: Atom, axes: tuple[Var, ...], inside: Array | None) -> Array:
         match atom:
