@@ -22,11 +22,38 @@ def axis_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:
         if runs is not None and runs != extent.id:
             assert isinstance(read.base, s.Name)
             assert isinstance(item, s.Name)
-            return advice(
-                f"`{item.id}` runs below {runs}, and axis {axis} of `{read.base.id}` has {extent.id} elements: "
-                f"exchange the indices, or `require {runs} == {extent.id}`"
+            said = f"`{item.id}` runs below {runs}, and axis {axis} of `{read.base.id}` has {extent.id} elements"
+            fit = (
+                isinstance(one, s.Name) and isinstance(other, s.Name) and ranges.get(one.id) == extent.id == other.id
+                for one, other in zip(read.items, shape, strict=False)
             )
+            turned = [one for one in read.items if isinstance(one, s.Name) and ranges.get(one.id) == extent.id]
+            if not turned or any(fit):
+                return _range_meant(operator, read, item.id, extent.id, said) or advice(
+                    f"{said}: write another index, or `require {runs} == {extent.id}`"
+                )
+            return advice(f"{said}: exchange the indices, or `require {runs} == {extent.id}`")
     return None
+
+
+def _range_meant(operator: s.Operator, read: s.Subscript, index: str, extent: str, said: str) -> Fix | None:
+    """The extent below which an index has to run, where that is written once and no other read goes by it."""
+    equation = next(one for one in operator.equations if any(node is read for node in nodes(one)))
+    users = [one for one in operator.equations for node in nodes(one.body) if node == s.Name(node.span, index)]
+    if len(users) != 1:
+        return None
+    for node in nodes(equation.body):
+        if isinstance(node, s.Binder) and node.name == index:
+            return replacement(f"{said}: write `{index} < {extent}`", node.bound.span, extent)
+    output = next((one for one in operator.outputs if one.name == equation.tensor), None)
+    names = [binder.name for binder in equation.indices]
+    if output is None or index not in names or any(binder.kind == "loops" for binder in equation.indices):
+        return None
+    shown = list(map(print_expression, output.type.shape))
+    shown[names.index(index)] = extent
+    result = f"{output.name}: {output.type.dtype}[{', '.join(shown)}]"
+    place = output.type.shape[names.index(index)].span
+    return replacement(f"{said}: give the result that extent, `-> {result}`", place, extent)
 
 
 def extent_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:

@@ -145,7 +145,7 @@ def value_meant(key: Key, value: object, entry: Entry, number: int) -> Fix | Non
         if re.fullmatch(r"-?\d+(\.\d+)?", word):
             return replacement(f"write `{word}`, without quotes", place, word)
         return replacement(f"write `{truth}`", place, str(truth)) if truth is not None else None
-    other = _DTYPES.get(word.lower())
+    other = _DTYPES.get(word.lower()) or _SUBJECTS.get(word.lower())
     if other is not None and other in key.choices:
         return replacement(f"write `{other}`", place, other)
     if set(key.choices) == {"yes", "no"}:

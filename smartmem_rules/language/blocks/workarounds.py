@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.records import dataclass
+from smartmem_rules.resources import templates_path
 
 EFFECTS = {
     "environment": "sets the variable `NAME=VALUE` before the driver opens its devices, unless the user has set it",
@@ -40,6 +41,21 @@ WITHOUT_VALUE = frozenset(
         "whole_buffers",
     }
 )
+
+_SWITCH = re.compile(r"\bSMR_NO_\w+")
+"""What kernels leave out where they are compiled with `-D` and one of these."""
+
+
+def effects_shown(word: str) -> str:
+    """How an effect is written where a word is none: the option that it names, or the forms of all effects."""
+    switches = {one for path in templates_path().glob("*.cl") for one in _SWITCH.findall(path.read_text())}
+    meant = re.sub(r"\W", "_", word).upper().removeprefix("SMR_")
+    named = [one for one in sorted(switches) if len(meant) > 3 and meant in one]
+    if len(named) == 1:
+        return f'write `option "-D{named[0]}"`, an option with which kernels are compiled'
+    valued = [f'{one} "VALUE"' for one in EFFECTS if one not in WITHOUT_VALUE]
+    return f"write one of {', '.join((*valued, *(one for one in EFFECTS if one in WITHOUT_VALUE)))}"
+
 
 _SETTING = re.compile(r"[A-Za-z_]\w*=\S*( unless [A-Za-z_]\w*)?")
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
@@ -108,7 +124,7 @@ def workaround_of(clause: Sequence[int | float | str]) -> Workaround:
     values = [str(value) for value in clause]
     effect = values[0]
     if effect not in EFFECTS:
-        raise ClauseError(f"there is no workaround `{effect}`", 0, f"write one of {', '.join(EFFECTS)}")
+        raise ClauseError(f"there is no workaround `{effect}`", 0, effects_shown(effect))
     wants_value = effect not in WITHOUT_VALUE
     words = ["on", "because"] if len(values) == 5 + wants_value else ["on", "versions", "because"]
     start = 1 + wants_value

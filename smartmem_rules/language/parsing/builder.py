@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import tensors_of
-from smartmem_rules.language.fixes import advice, replacement
+from smartmem_rules.language.fixes import Fix, advice, replacement
 from smartmem_rules.language.parsing.expression_builder import (
     Children,
     names_of,
@@ -94,7 +96,7 @@ class Builder(RuleBuilder):
                 self._problem(
                     self._span(list(member)),
                     f"this member gives {len(member)} of the family's {len(variables)} names a meaning",
-                    advice(f"write `({', '.join(map(str, variables))})`" if len(variables) > 1 else "write one word"),
+                    _whole_member(variables, member, members),
                 )
         return s.Family(
             self._span(children),
@@ -295,3 +297,20 @@ class Builder(RuleBuilder):
         if token.type == "STRING":
             return unquote(token)
         return number_of(token) if token.type == "VALUE" else str(token)
+
+
+def _whole_member(variables: Sequence[str], member: Sequence[s.Expression], members: Sequence[Sequence[object]]) -> Fix:
+    """How a member of a family gets as many words as the family has names."""
+    words = [print_expression(one) for one in member]
+    if len(variables) == 1:
+        return advice("write one word")
+    if len(words) > len(variables):
+        return advice(f"leave a word out: it has one for each of {', '.join(f'`{one}`' for one in variables)}")
+    lacking = variables[len(words) :]
+    shown = ", ".join([*words, *("..." for _ in lacking)])
+    said = f"say what {' and '.join(f'`{one}`' for one in lacking)} stand{'s' * (len(lacking) == 1)} for: `({shown})`"
+    whole = next((one for one in members if len(one) == len(variables)), None)
+    if whole is None:
+        return advice(said)
+    example = ", ".join(print_expression(one) for one in whole if isinstance(one, s.Expression))
+    return advice(f"{said}, as in `({example})`")

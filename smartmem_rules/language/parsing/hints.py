@@ -193,6 +193,11 @@ def _behind_operands(stop: Stop) -> Fix:
     """The comma before an attribute among the operands becomes `;`."""
     text = "attributes stand behind the operands and a `;`: `Softmax(x; axis = 1)`"
     comma = re.search(r",(\s*\w+\s*)$", stop.text)
+    written = re.search(r"(\w+)\(([^();]*),\s*(\w+)\s*$", stop.text)
+    value = re.match(r"=\s*(\[[^\[\]]*\]|[^\s,;()\[\]]+)\s*[,)]", stop.line[stop.span.column - 1 :])
+    if written is not None and value is not None:
+        shown = f"{written[1]}({' '.join(written[2].split())}; {written[3]} = {value[1]})"
+        text = f"attributes stand behind the operands and a `;`: `{shown}`"
     if re.search(r"\(\s*\w+\s*$", stop.text):
         return advice("operands stand by their place, without names: `Gemm(a, b)`; attributes follow behind `;`")
     if comma is None:

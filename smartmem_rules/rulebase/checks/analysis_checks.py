@@ -10,7 +10,8 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import advice, replacement, spelling
+from smartmem_rules.language.fixes import Fix, advice, replacement, spelling
+from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.rulebase.checks.scope import head
 
 _MERGES = {
@@ -80,9 +81,28 @@ def check_facts(
             said = f"write `where {node.function}(x), ...`, with commas between the guards"
             if isinstance(item, s.Rewrite) and any(_in_or(guard, node) for guard in item.guards):
                 said = f"{said}; the other case of `or` is a second rule"
-            fix = advice(said)
+            fix = _not_asked(item, node) or advice(said)
             place = head(node.span, node.function)
             yield Diagnostic(Code.FACT_IN_EXPRESSION, "error", message, place, fix=fix)
+
+
+def _not_asked(item: s.Rewrite | s.Eliminate | s.Keep | s.Function | s.Predicate, node: s.Call) -> Fix | None:
+    """That a fact is asked for under `not`: what is not known of a tensor may hold of it all the same."""
+    if not isinstance(item, s.Rewrite):
+        return None
+    for number, guard in enumerate(item.guards):
+        if not isinstance(guard, s.Unary) or guard.operator != "not" or guard.operand is not node:
+            continue
+        said = f"leave `{print_expression(guard)}` out: what is not known of a tensor may hold all the same"
+        guards, place = item.guards, guard.span
+        if number + 1 < len(guards):
+            following = guards[number + 1].span
+            return replacement(said, place._replace(end_line=following.line, end_column=following.column), "")
+        if number:
+            earlier = guards[number - 1].span
+            return replacement(said, place._replace(line=earlier.end_line, column=earlier.end_column), "")
+        return advice(said)
+    return None
 
 
 def _in_or(guard: s.Expression, node: s.Call) -> bool:

@@ -17,7 +17,7 @@ from smartmem_rules.language.block_meanings import (
 )
 from smartmem_rules.language.blocks.keys import Key, values_of
 from smartmem_rules.language.blocks.strategy import LIMITS, PhaseError, phase_of, rulesets_of
-from smartmem_rules.language.blocks.workarounds import ClauseError, workaround_of
+from smartmem_rules.language.blocks.workarounds import ClauseError, effects_shown, workaround_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.fixes import (
@@ -179,7 +179,8 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
             )
         elif key.choices and not wants_number and value not in key.choices:
             near = value_meant(key, value, entry, number) or spelling(str(value), key.choices, place)
-            fix = near or advice(f"write one of {', '.join(key.choices)}")
+            clause = effects_shown(str(value)) if key.kind == "clause" else ""
+            fix = near or advice(clause or f"write one of {', '.join(key.choices)}")
             message = f"`{key.name}` is never `{value}`"
             yield Diagnostic(
                 Code.BAD_VALUE, "error", message, place, note=f"it is one of {', '.join(key.choices)}", fix=fix

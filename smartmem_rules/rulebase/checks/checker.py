@@ -152,7 +152,7 @@ class _Checker:
 
     def _item(self, item: s.Item) -> Iterator[Diagnostic]:
         yield from check_division(item)
-        yield from check_bare_dtypes(item)
+        yield from check_bare_dtypes(item, self.functions)
         if isinstance(item, s.Rule):
             yield from check_conditions(item.guards, self.names.predicates)
         functions, operators, names = self.functions, self.operators, self.names
@@ -177,15 +177,15 @@ class _Checker:
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)
                 yield from check_same_sides(item, self.commutative)
-                yield from check_dtype_words(item)
+                yield from check_dtype_words(item, functions)
                 yield from self._ruleset(item)
             case s.Eliminate():
                 yield from check_eliminate(item, operators, functions, names)
-                yield from check_dtype_words(item)
+                yield from check_dtype_words(item, functions)
                 yield from self._ruleset(item)
             case s.Keep():
                 yield from check_keep(item, operators, functions, names)
-                yield from check_dtype_words(item)
+                yield from check_dtype_words(item, functions)
             case s.IndexRule():
                 yield from check_index_rule(item, functions, names)
                 yield from check_index_form(names.resolved(item))  # type: ignore[arg-type]

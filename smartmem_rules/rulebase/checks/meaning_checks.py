@@ -25,8 +25,37 @@ def check_conditions(conditions: Sequence[s.Expression], predicates: Collection[
         what = _no_condition(part)
         if what is not None:
             message = f"a condition holds or does not hold, but this is {what}"
-            fix = predicate_meant(part, predicates) or advice("compare it: `rank(x) == 2`")
+            fix = predicate_meant(part, predicates) or _condition_meant(part)
             yield Diagnostic(Code.NO_CONDITION, "error", message, part.span, fix=fix)
+
+
+_COUNTS = frozenset({"rank", "extent", "count", "uses", "prod", "sum_of"})
+"""Functions whose values are numbers from 0 on; as conditions other languages ask whether they are above 0."""
+
+
+def _condition_meant(part: s.Expression) -> Fix:
+    """What a condition of other languages asks: whether a number is not 0, or a list not empty."""
+    negated = isinstance(part, s.Unary) and part.operator == "not"
+    value = part.operand if isinstance(part, s.Unary) and negated else part
+    shown, equal = print_expression(value), "==" if negated else "!="
+    match value:
+        case s.Call(function=function) if function in _COUNTS:
+            new = f"{shown} {'==' if negated else '>'} 0"
+        case s.Call(function="value"):
+            new = f"{shown} {equal} 0"
+        case s.Call(function="dtype"):
+            return advice(f'compare it with a text: `{shown} == "float32"`')
+        case s.Call(function="shape", arguments=(tensor,)):
+            return advice(
+                f"compare it with a list, or ask for the number of axes: `rank({print_expression(tensor)}) > 0`"
+            )
+        case s.Number() | s.Text():
+            return advice("leave it out, or compare it with something")
+        case s.ListOf() | s.Comprehension() | s.Call() | s.Binary(operator="or"):
+            return advice(f"compare it: `{shown} == ...`")
+        case _:
+            new = f"{shown} {equal} 0"
+    return replacement(f"compare it: `{new}`", part.span, new)
 
 
 def predicate_meant(part: s.Expression, predicates: Collection[str]) -> Fix | None:

@@ -10,7 +10,9 @@ from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import Fix, advice, any_of, replacement, spelling
 from smartmem_rules.language.printing.other_functions import text_elsewhere
+from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.vocabulary import DTYPE_CLASSES
+from smartmem_rules.tensor.binding import DTYPE_CLASSES as BY_CLASS
 from smartmem_rules.tensor.expr import ALL_DTYPES, Equation
 from smartmem_rules.tensor.instantiate import Definitions
 
@@ -67,7 +69,7 @@ def check_division(item: s.Item) -> Iterator[Diagnostic]:
                 yield Diagnostic(Code.DIVISION_BY_ZERO, "error", message, zero.span, fix=fix)
 
 
-def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagnostic]:
+def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep, functions: Collection[str] = ()) -> Iterator[Diagnostic]:
     """Words that a guard compares a dtype with and that are the name of none."""
     for guard in rule.guards:
         for node in nodes(guard):
@@ -88,11 +90,11 @@ def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagno
                     fix = near or advice(f"write one of {any_of(ALL_DTYPES, 30)}")
                     if word.value in DTYPE_CLASSES:
                         message = f'"{word.value}" is a class of dtypes, and never the dtype of a tensor'
-                        fix = _of_a_class(word.value)
+                        fix = _of_a_class(word.value, node, functions)
                     yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
 
 
-def check_bare_dtypes(item: s.Item) -> Iterator[Diagnostic]:
+def check_bare_dtypes(item: s.Item, functions: Collection[str] = ()) -> Iterator[Diagnostic]:
     """Dtypes without quotes where a dtype is compared: a name there has no value, so the guard never holds."""
     for node in nodes(item):
         words: list[s.Expression] = []
@@ -110,13 +112,25 @@ def check_bare_dtypes(item: s.Item) -> Iterator[Diagnostic]:
                 yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
             elif isinstance(word, s.Name) and word.id in DTYPE_CLASSES:
                 message = f"`{word.id}` is a class of dtypes, and a dtype is compared with a text"
-                yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=_of_a_class(word.id))
+                yield Diagnostic(
+                    Code.UNKNOWN_DTYPE, "error", message, word.span, fix=_of_a_class(word.id, node, functions)
+                )
 
 
-def _of_a_class(name: str) -> Fix:
-    """How to ask whether a dtype is of a class."""
-    dtypes = ", ".join(f'"{one}"' for one in sorted(ALL_DTYPES) if one.startswith(name) and "_" not in one)
-    return advice(f"write `contains([{dtypes}], dtype(...))`" if dtypes else 'write one dtype: `"float32"`')
+def _of_a_class(name: str, compared: s.Syntax, functions: Collection[str]) -> Fix:
+    """How to ask whether a dtype is of a class: by a function that there is, or by the dtypes of the class."""
+    if not isinstance(compared, s.Binary):
+        return advice(f"write the dtypes of the class: {_dtypes_of(name)}")
+    subject = print_expression(compared.left if _is_dtype(compared.left) else compared.right)
+    known = f"is_{name}"
+    said = f"{known}({subject})" if known in functions else f"contains([{_dtypes_of(name)}], {subject})"
+    if compared.operator == "!=":
+        said = f"not {said}"
+    return replacement(f"write `{said}`", compared.span, said)
+
+
+def _dtypes_of(name: str) -> str:
+    return ", ".join(f'"{one}"' for one in BY_CLASS[name])
 
 
 def check_dtype_guards(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:

@@ -10,7 +10,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Fix, advice, replacement
-from smartmem_rules.language.printing.printer import print_pattern
+from smartmem_rules.language.printing.printer import print_expression, print_pattern
 from smartmem_rules.rulebase.checks.deep.side_findings import Finding
 
 _OF_SEVERAL = advice("each pattern has the right side that stands at its place: give it the type of that pattern")
@@ -57,11 +57,19 @@ def _right_meant(right: s.Pattern, found: Finding) -> Fix | None:
         name, order, perm = mended["axes"]
         shown = f"{name}({print_pattern(right)}; {order} = {perm})"
         return replacement(f"the axes stand in another order: write `{shown}`", right.span, shown)
+    if "turned" in mended:
+        operand, shown = mended["turned"]
+        return advice(f"write `{shown}` for the operand `{operand}` of the right side: then both sides have one type")
     operator = [node for node in nodes(right) if isinstance(node, s.PatternOperator)][mended["operator"]]
     if "exchanged" in mended:
         shown = print_pattern(replace(operator, arguments=operator.arguments[::-1]))
         return advice(f"exchange the operands, `{shown}`: then both sides have one type")
     name, value = mended["name"], mended["value"]
+    if "instead" in mended:
+        other = next(one for one in operator.attributes if one.name == mended["instead"])
+        was = f"{other.name} = {print_expression(other.value)}"
+        said = f"write `{name} = {value}` for `{was}`: then both sides have one type"
+        return replacement(said, other.span, f"{name} = {value}")
     given = next((one for one in operator.attributes if one.name == name), None)
     if given is not None:
         said = f"write `{name} = {value}`: then both sides have one type"

@@ -11,7 +11,7 @@ from typing import TypedDict
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import conjuncts, nodes
-from smartmem_rules.language.printing.printer import print_expression
+from smartmem_rules.language.printing.printer import print_expression, print_pattern
 from smartmem_rules.language.rebuilding import rebuilt
 from smartmem_rules.tensor.instantiate import Definitions
 
@@ -28,6 +28,10 @@ class Change(TypedDict, total=False):
     name: str
     value: str
     exchanged: bool
+    instead: str
+    """The attribute in whose place another one gets its value."""
+    turned: list[str]
+    """An operand, and the same with its axes in another order."""
 
 
 class Finding(TypedDict, total=False):
@@ -219,6 +223,7 @@ def _changes(base: Definitions, rule: s.Rewrite, found: Finding) -> Iterator[tup
         *_transposed(base, rule.right, found),
         *_other_attributes(base, rule),
         *_exchanged(base, rule.right),
+        *_turned(base, rule),
     ]
     yield from made[:_MOST_TRIED]
 
@@ -258,6 +263,29 @@ def _transposed(base: Definitions, right: s.Pattern, found: Finding) -> Iterator
             yield {"axes": (name, order, list(perm))}, made
 
 
+def _turned(base: Definitions, rule: s.Rewrite) -> Iterator[tuple[Change, s.Pattern]]:
+    """An operand of the right side with its axes in an order that the rule writes elsewhere."""
+    from smartmem_rules.analysis.matches import permuting  # start-up time
+
+    found = permuting(base)
+    if found is None:
+        return
+    name, order = found
+    orders = [
+        one
+        for node in (*nodes(rule.left), *nodes(rule.right))
+        if isinstance(node, s.PatternOperator) and node.operator == name
+        for one in node.attributes
+        if one.name == order and isinstance(one.value, s.ListOf)
+    ]
+    variables = [node for node in nodes(rule.right) if isinstance(node, s.PatternVariable)]
+    for given in {print_expression(one.value): one for one in orders}.values():
+        for variable in variables:
+            made = s.PatternOperator(variable.span, name, (variable,), (given,), None, None, None)
+            whole = rebuilt(rule.right, lambda node, old=variable, new=made: new if node is old else None)  # type: ignore[misc]
+            yield {"turned": [variable.name, print_pattern(made)]}, whole
+
+
 def _exchanged(base: Definitions, right: s.Pattern) -> Iterator[tuple[Change, s.Pattern]]:
     """Two operands of one operator in the other order."""
     operators = [node for node in nodes(right) if isinstance(node, s.PatternOperator)]
@@ -285,10 +313,22 @@ def _other_attributes(base: Definitions, rule: s.Rewrite) -> Iterator[tuple[Chan
                 changed = replace(attribute, value=value)
                 attributes = tuple(changed if one is attribute else one for one in operator.attributes)
                 yield _changed(rule.right, place, operator, attributes, changed)
+        for attribute in operator.attributes:
+            for other in _of_one_kind(base, operator.operator, attribute.name, names):
+                changed = replace(attribute, name=other)
+                attributes = tuple(changed if one is attribute else one for one in operator.attributes)
+                change, whole = _changed(rule.right, place, operator, attributes, changed)
+                yield {**change, "instead": attribute.name}, whole
         known = {one.name for o in base.operators.get(operator.operator, ()) for one in o.attributes} - names
         for given in {a.name: a for node in on_left for a in node.attributes if a.name in known}.values():
             if operator.bundle is None:
                 yield _changed(rule.right, place, operator, (*operator.attributes, given), given)
+
+
+def _of_one_kind(base: Definitions, operator: str, name: str, written: set[str]) -> list[str]:
+    """The other attributes of an operator that take the values of one, of those that a pattern does not write."""
+    kinds = {one.name: one.kind for o in base.operators.get(operator, ()) for one in o.attributes}
+    return [one for one, kind in kinds.items() if one not in written and kind == kinds.get(name)]
 
 
 def _changed(
