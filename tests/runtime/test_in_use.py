@@ -258,9 +258,9 @@ def test_a_plan_is_usable_after_ctrl_c_while_it_runs(saved: tuple[Path, Path, Pa
     np.testing.assert_array_equal(plan.run(feeds)["y"], expected)
     interrupted = 0
     for seconds in chances(400 if all_cases else 40, 0.004):
-        signal.setitimer(signal.ITIMER_REAL, max(1e-5, seconds))
         earlier = signal.signal(signal.SIGALRM, signal.default_int_handler)
         try:
+            signal.setitimer(signal.ITIMER_REAL, max(1e-5, seconds))
             for _ in range(1000):
                 plan.run(feeds)
         except KeyboardInterrupt:
