@@ -84,6 +84,18 @@ def inserted(text: str, span: Span, new: str) -> Fix:
     return replacement(text, behind(span), new)
 
 
+def left_out(text: str, places: Sequence[Span], number: int) -> Fix:
+    """What to do, by removing one of several parts that stand between commas; the only one is left to the author."""
+    place = places[number]
+    if number + 1 < len(places):
+        following = places[number + 1]
+        return replacement(text, place._replace(end_line=following.line, end_column=following.column), "")
+    if number:
+        earlier = places[number - 1]
+        return replacement(text, place._replace(line=earlier.end_line, column=earlier.end_column), "")
+    return advice(text)
+
+
 def before(span: Span) -> Span:
     """The empty place before a span."""
     return span._replace(end_line=span.line, end_column=span.column)

@@ -63,6 +63,9 @@ def _of_rules(stop: Stop) -> Fix | None:
     if re.search(r"\beliminate\s+\w+\s+in\s+\w+\s+where\s*$", text):
         return advice("an elimination names its operator: `eliminate NAME in eliminate Reshape where ...`")
     if found == ":":
+        named = _named_part(stop)
+        if named is not None:
+            return named
         if re.search(r"[;,]\s*\w+\s*$", text) and _in_rule(text):
             return replacement("write `=`", stop.here(1), "=")
         if re.search(r"\bfor\b[^{]*$", text):
@@ -72,6 +75,25 @@ def _of_rules(stop: Stop) -> Fix | None:
     if "BUNDLE" not in stop.accepted and re.search(r";\s*$", text) and _in_rule(text) and "NAME" in stop.accepted:
         return advice("attributes have names: `Softmax(x; axis = 1)`")
     return None
+
+
+def _named_part(stop: Stop) -> Fix | None:
+    """`Exp(x):$e`, a part of a pattern with a name."""
+    name = re.match(r":\s*[$@%]?([A-Za-z_]\w*)", stop.line[stop.span.column - 1 :])
+    text = stop.before.rstrip()
+    if name is None or not text.endswith(")") or not _in_rule(text) or re.search(r"\bwhere\b", text):
+        return None
+    begin, depth = len(text) - 1, 1
+    while begin and depth:
+        begin -= 1
+        depth += (text[begin] == ")") - (text[begin] == "(")
+    operator = re.search(r"[A-Za-z_]\w*$", text[:begin])
+    if operator is None:
+        return None
+    part = " ".join(text[operator.start() :].split())
+    return advice(
+        f"a part of a pattern has a name by a line `let {name[1]} = {part}` behind the sides: write `{name[1]}` here"
+    )
 
 
 def _of_definitions(stop: Stop) -> Fix | None:

@@ -10,7 +10,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Fix, advice, replacement, spelling
+from smartmem_rules.language.fixes import Fix, advice, left_out, replacement, spelling
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.rulebase.checks.scope import head
 
@@ -94,14 +94,7 @@ def _not_asked(item: s.Rewrite | s.Eliminate | s.Keep | s.Function | s.Predicate
         if not isinstance(guard, s.Unary) or guard.operator != "not" or guard.operand is not node:
             continue
         said = f"leave `{print_expression(guard)}` out: what is not known of a tensor may hold all the same"
-        guards, place = item.guards, guard.span
-        if number + 1 < len(guards):
-            following = guards[number + 1].span
-            return replacement(said, place._replace(end_line=following.line, end_column=following.column), "")
-        if number:
-            earlier = guards[number - 1].span
-            return replacement(said, place._replace(line=earlier.end_line, column=earlier.end_column), "")
-        return advice(said)
+        return left_out(said, [one.span for one in item.guards], number)
     return None
 
 

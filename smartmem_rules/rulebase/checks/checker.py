@@ -40,14 +40,18 @@ from smartmem_rules.rulebase.checks.operators.definitions import (
 )
 from smartmem_rules.rulebase.checks.operators.identities import check_domains, check_override
 from smartmem_rules.rulebase.checks.operators.places import check_places
-from smartmem_rules.rulebase.checks.relation_checks import check_overloads, check_relations, check_termination
+from smartmem_rules.rulebase.checks.relation_checks import (
+    check_kept_already,
+    check_overloads,
+    check_relations,
+    check_termination,
+)
 from smartmem_rules.rulebase.checks.rule_checks import (
     check_dtypes,
     check_duplicate_rewrites,
     check_eliminate,
     check_index_rule,
     check_keep,
-    check_kept_already,
     check_rewrite,
 )
 from smartmem_rules.rulebase.checks.ruleset_checks import check_ruleset_of, check_rulesets, run_by

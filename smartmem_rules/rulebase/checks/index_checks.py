@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import advice, behind, replacement
+from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.fixes import Fix, advice, behind, replacement
 
 _LEFT = frozenset({"+", "*", "//", "%"})
 _RIGHT = _LEFT | {"-"}
@@ -29,9 +31,19 @@ def check_index_form(rule: s.IndexRule) -> Iterator[Diagnostic]:
             and is_constant(guard.left, constants)
             and is_constant(guard.right, constants)
         ):
-            yield _problem(
-                guard, "a guard of an index rule compares sums of names and numbers, or constants for equality"
-            )
+            message = "a guard of an index rule compares sums of names and numbers, or constants for equality"
+            yield replace(_problem(guard, message), fix=_bounds_meant(guard, constants))
+
+
+def _bounds_meant(guard: s.Expression, constants: frozenset[str]) -> Fix:
+    """A guard about the same name that compares."""
+    names = [node.id for node in nodes(guard) if isinstance(node, s.Name)]
+    name = next((one for one in names if one in constants), names[0] if names else "c")
+    if name not in constants:
+        return advice(
+            f"write bounds of the index, `0 <= {name}`, `{name} < {min(constants, default='4')}`, or leave it out"
+        )
+    return advice(f"write `{name} > 0`, which holds of every divisor, or `{name} == 2`: one rule for each value")
 
 
 def check_index_guards(rule: s.IndexRule) -> Iterator[Diagnostic]:

@@ -54,6 +54,40 @@ def check_comparisons(item: s.Item, operators: Operators) -> Iterator[Diagnostic
         yield from _absent_numbers(item)
 
 
+_OF_TENSORS = frozenset({"rank", "shape", "extent", "dtype", "constant", "uses"})
+
+
+def wanted_in(root: object, kinds: Kinds, operators: Operators) -> dict[s.Span, str]:
+    """The places of names at which a value of one kind is wanted."""
+    found: dict[s.Span, str] = {}
+    for node in nodes(root):
+        match node:
+            case s.Call(function=function, arguments=(s.Name() as name, *_)) if function in _OF_TENSORS:
+                found[name.span] = "tensor"
+            case s.Binary(operator=word, left=left, right=right) if word not in ("and", "or"):
+                for one, other in ((left, right), (right, left)):
+                    kind = kind_of_value(other, kinds)
+                    if isinstance(one, s.Name) and kind in ("number", "text"):
+                        found[one.span] = kind
+            case s.PatternOperator():
+                for attribute in node.attributes:
+                    wanted = _kinds_of(attribute.name, operators.get(node.operator, ()))
+                    if isinstance(attribute.value, s.Name) and len(wanted) == 1:
+                        found[attribute.value.span] = min(wanted)
+            case _:
+                pass
+    return found
+
+
+def kinds_bound(left: s.Pattern, operators: Operators) -> dict[str, str]:
+    """The kinds of the names that a left side binds; what may be of several kinds is left out."""
+    found: dict[str, set[str]] = {}
+    for part in nodes(left):
+        if isinstance(part, s.PatternOperator):
+            _bound(part, operators.get(part.operator, ()), found)
+    return {name: min(kinds) for name, kinds in found.items() if len(kinds) == 1}
+
+
 def kinds_in(item: s.Item, operators: Operators) -> dict[str, str]:
     """The kinds of the names of attributes and extents in an item; what may be of several kinds is left out."""
     found: dict[str, set[str]] = {}

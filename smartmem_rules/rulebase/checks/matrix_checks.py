@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.keys import value_place
-from smartmem_rules.language.blocks.matrix import Matrix
+from smartmem_rules.language.blocks.matrix import Digit, Fragment, Matrix
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import Span
-from smartmem_rules.language.fixes import advice, any_of, spelling
+from smartmem_rules.language.fixes import advice, any_of, replacement, spelling
 from smartmem_rules.language.schema import typed
 from smartmem_rules.resources import templates_path
 
@@ -25,6 +27,13 @@ def check_matrix(block: s.Block) -> Iterator[Diagnostic]:
             message = f"the fragment `{name}` of `{block.name}`: {fault}"
             place = _place(block, f"{name}_lanes")
             fix = advice("write the digits so that each element of the fragment lies in exactly one place")
+            mended = _mended(name, fragment, unit.lanes)
+            if len(mended) == 1:
+                ((key, number, digit),) = mended
+                entry = [one for one in block.entries if one.key == key][number]
+                text = " ".join(map(str, (key, digit.extent, digit.rows, digit.columns)))
+                place = entry.place("value:0")
+                fix = replacement(f"write `{text};`", entry.span, f"{text};")
             note = (
                 f"`{name}_lanes` and `{name}_elements` are digits of the lane's and of the element's number: how many "
                 "values each has, and by how many rows and columns one more of it moves"
@@ -40,6 +49,31 @@ def check_matrix(block: s.Block) -> Iterator[Diagnostic]:
         message = f"codegen/ has no file `{unit.texts}.cl`"
         fix = spelling(unit.texts, texts, place) or advice(f"write one of {any_of(texts)}")
         yield Diagnostic(Code.BAD_VALUE, "error", message, place, fix=fix)
+
+
+def _mended(name: str, fragment: Fragment, lanes: int) -> list[tuple[str, int, Digit]]:
+    """The digits of which another one would mend the fragment: first how many values one has, then how far it moves."""
+    for moved in (False, True):
+        found: list[tuple[str, int, Digit]] = []
+        for key, digits in (("lanes", fragment.lanes), ("elements", fragment.elements)):
+            for number, digit in enumerate(digits):
+                for other in _other_digits(digit, fragment, lanes, moved):
+                    changed = (*digits[:number], other, *digits[number + 1 :])
+                    made = replace(fragment, lanes=changed) if key == "lanes" else replace(fragment, elements=changed)
+                    if not made.fault(lanes):
+                        found.append((f"{name}_{key}", number, other))
+        if found:
+            return found
+    return []
+
+
+def _other_digits(digit: Digit, fragment: Fragment, lanes: int, moved: bool) -> Iterator[Digit]:
+    if not moved:
+        most = max(lanes, fragment.rows, fragment.columns)
+        yield from (digit._replace(extent=extent) for extent in range(2, most + 1) if extent != digit.extent)
+        return
+    steps = product(range(fragment.rows), range(fragment.columns))
+    yield from (digit._replace(rows=rows, columns=columns) for rows, columns in steps)
 
 
 def _place(block: s.Block, key: str) -> Span:

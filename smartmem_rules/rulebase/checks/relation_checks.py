@@ -12,6 +12,25 @@ from smartmem_rules.language.fixes import advice, inserted, replacement
 from smartmem_rules.rulebase.identity import bindings
 
 
+def check_kept_already(rules: Sequence[s.Keep]) -> Iterator[Diagnostic]:
+    """A `keep` of an operator that another one keeps always."""
+    always: dict[str, s.Keep] = {}
+    for rule in rules:
+        if not rule.guards:
+            always.setdefault(rule.operator, rule)
+    for rule in rules:
+        other = always.get(rule.operator, rule)
+        if other is not rule:
+            yield Diagnostic(
+                Code.KEPT_ALREADY,
+                "error",
+                f"`{other.name}` keeps every `{rule.operator}` of constants, so `{rule.name}` adds nothing",
+                rule.place("name"),
+                secondary=(other.place("name"), f"`{other.name}` is here"),
+                fix=replacement("leave it out", rule.span, ""),
+            )
+
+
 def check_relations(
     rules: Sequence[s.Rewrite], operators: Mapping[str, Sequence[s.Operator]], files: Collection[str] | None = None
 ) -> Iterator[Diagnostic]:

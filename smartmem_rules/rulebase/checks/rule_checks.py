@@ -10,10 +10,10 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import advice, any_of, replacement, spelling
+from smartmem_rules.language.fixes import advice, left_out, spelling
 from smartmem_rules.language.patterns import OR, subpatterns
 from smartmem_rules.language.printing.other_functions import operator_elsewhere
-from smartmem_rules.language.printing.printer import print_pattern
+from smartmem_rules.language.printing.printer import print_expression, print_pattern
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS
 from smartmem_rules.rulebase.checks.analysis_checks import check_derived, check_facts
@@ -24,6 +24,9 @@ from smartmem_rules.rulebase.checks.attribute_checks import (
     check_required_attributes,
 )
 from smartmem_rules.rulebase.checks.family_checks import not_chosen
+from smartmem_rules.rulebase.checks.fitting_names import of_an_index_rule, unbound_operand
+from smartmem_rules.rulebase.checks.index_checks import divisors
+from smartmem_rules.rulebase.checks.kind_checks import kinds_bound, kinds_in, wanted_in
 from smartmem_rules.rulebase.checks.let_checks import (
     check_computed_on_left,
     check_lets,
@@ -121,39 +124,23 @@ def check_eliminate(
         bound.update(shape_names(operator))
     tensors = frozenset(i.name for o in overloads for i in o.inputs if i.constant is None)
     yield from (*check_lets(rule), *check_facts(rule, names))
+    kinds = kinds_in(rule, operators)
+    scope = replace(_scope(bound, functions, names), kinds=kinds, wanted=wanted_in(rule.guards, kinds, operators))
     for guard in rule.guards:
-        yield from _scope(bound, functions, names).problems(guard)
+        yield from scope.problems(guard)
         yield from impurities(guard, tensors, names)
 
 
 def check_keep(rule: s.Keep, operators: Operators, functions: Functions, names: Names) -> Iterator[Diagnostic]:
     """The problems of one `keep`; it is asked when a model is imported, before anything is known of readers."""
     yield from check_eliminate(rule, operators, functions, names)
-    for guard in rule.guards:
+    for number, guard in enumerate(rule.guards):
         for node in nodes(guard):
             if isinstance(node, s.Call) and node.function == "uses":
                 message = "what is kept cannot depend on how often something is used"
-                fix = advice("ask for its type, its value or its elements")
+                said = f"leave `{print_expression(guard)}` out: what is kept is told by its type, value or elements"
+                fix = left_out(said, [one.span for one in rule.guards], number)
                 yield Diagnostic(Code.IMPURE, "error", message, head(node.span, "uses"), fix=fix)
-
-
-def check_kept_already(rules: Sequence[s.Keep]) -> Iterator[Diagnostic]:
-    """A `keep` of an operator that another one keeps always."""
-    always: dict[str, s.Keep] = {}
-    for rule in rules:
-        if not rule.guards:
-            always.setdefault(rule.operator, rule)
-    for rule in rules:
-        other = always.get(rule.operator, rule)
-        if other is not rule:
-            yield Diagnostic(
-                Code.KEPT_ALREADY,
-                "error",
-                f"`{other.name}` keeps every `{rule.operator}` of constants, so `{rule.name}` adds nothing",
-                rule.place("name"),
-                secondary=(other.place("name"), f"`{other.name}` is here"),
-                fix=replacement("leave it out", rule.span, ""),
-            )
 
 
 def check_index_rule(rule: s.IndexRule, functions: Functions, names: Names) -> Iterator[Diagnostic]:
@@ -161,7 +148,9 @@ def check_index_rule(rule: s.IndexRule, functions: Functions, names: Names) -> I
     yield from check_lets(rule)
     if isinstance(rule.left, s.Name | s.Number):
         yield _bare(rule.left.span)
+    places, kinds = of_an_index_rule(rule, divisors(rule.left))
     scope = _scope({node.id for node in nodes(rule.left) if isinstance(node, s.Name)}, functions, names)
+    scope = replace(scope, wanted=places, kinds=kinds)
     for expression in (rule.left, rule.right, *rule.guards):
         yield from scope.problems(expression)
 
@@ -248,7 +237,10 @@ def _check_direction(
     yield from _check_left_attributes(left, functions, names)
     bound = set(_bound_names(left))
     scope = _scope(bound, functions, names)
+    kinds = kinds_bound(left, operators)
+    wanted = wanted_in((right, *guards), kinds, operators)
     scope = replace(scope, attributes=attributes_on(left, operators), bound_as=attributes_bound(left))
+    scope = replace(scope, kinds=kinds, wanted=wanted)
     yield from _check_right(right, bound, operators, scope)
     for guard in guards:
         yield from scope.problems(guard)
@@ -277,11 +269,11 @@ def _check_right(right: s.Pattern, bound: set[str], operators: Operators, scope:
                 yield from _check_right(term.pattern, bound, operators, scope)
         elif isinstance(part, s.PatternVariable):
             if part.name not in {*bound, *ABSENT_ELSEWHERE, ABSENT} and not part.name[0].isupper():
-                yield _unbound(part.name, part.span, bound)
+                yield unbound_operand(part.name, part.span, bound, scope.kinds, right)
         elif isinstance(part, s.PatternOperator):
             for kind, name in (("bundle", f"@{part.bundle}"), ("variadic", f"*{part.variadic}")):
                 if getattr(part, kind) and name not in bound:
-                    yield _unbound(name, part.place(kind), bound)
+                    yield unbound_operand(name, part.place(kind), bound, scope.kinds, right)
             yield from check_required_attributes(part, operators, scope.bound_as, bound)
 
 
@@ -362,18 +354,6 @@ def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
         place="bound by the left side",
         has_terms=True,
     )
-
-
-def _unbound(name: str, span: s.Span, bound: set[str]) -> Diagnostic:
-    message = f"`{name}` is not bound by the left side"
-    binds = any_of(bound) or "no tensor: name one there"
-    known = advice(f"the left side binds {binds}")
-    if name.startswith(("@", "*")):
-        known = advice(f"write `{name}` on the left, too; it binds {binds}")
-        alike = [one for one in bound if one[0] == name[0]]
-        if len(alike) == 1:
-            known = replacement(f"write `{alike[0]}`, which the left side binds", span, alike[0])
-    return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=spelling(name, bound, span) or known)
 
 
 def _bare(span: s.Span, right: s.Pattern | None = None, both: bool = False) -> Diagnostic:

@@ -12,6 +12,7 @@ from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, before, beh
 from smartmem_rules.language.printing.other_functions import how_called, of_another_language
 from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
 from smartmem_rules.records import dataclass
+from smartmem_rules.rulebase.checks.fitting_names import fitting
 
 REDUCTIONS = frozenset({"sum", "prod", "mean", "any", "all"})
 """Words that reduce; before a plain list of arguments they are no functions."""
@@ -69,6 +70,10 @@ class Scope:
     """Attributes that could be bound, but are not, with the operators of the left side that have them."""
     bound_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Attributes that the left side binds, with the names that it binds them by."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """What the names are, as far as that is known: `number`, `text`, `tensor`."""
+    wanted: Mapping[s.Span, str] = field(default_factory=dict)
+    """What names have to be at some places."""
     extents: frozenset[str] = frozenset()
     """The names of extents and of lists of extents that the shapes of an operator's inputs bind."""
 
@@ -137,7 +142,9 @@ class Scope:
             return
         message = f"`{name.id}` is not {self.place}"
         alike = (known for known in self.names if known[:1].isupper() == name.id[:1].isupper())
-        fix = spelling(name.id, alike, name.span) or self._known_names()
+        wanted = self.wanted.get(name.span)
+        meant = fitting(name.id, name.span, wanted, self.names, self.kinds) if wanted is not None else None
+        fix = spelling(name.id, alike, name.span) or meant or self._known_names()
         if name.id.upper() in self.extents:
             extent = name.id.upper()
             fix = advice(

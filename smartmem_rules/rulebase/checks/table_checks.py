@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import advice, spelling
+from smartmem_rules.language.fixes import Fix, advice, replacement, spelling
 from smartmem_rules.language.schema import ACTIONS, RESULTS
 from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
 
@@ -45,6 +45,22 @@ def check_table(table: s.Table) -> Iterator[Diagnostic]:
     yield from _check_cells(table, axis, words)
 
 
+_MEANT = {
+    **dict.fromkeys(("merge", "join", "combine", "inline", "together", "yes"), "fuse"),
+    **dict.fromkeys(("stay", "separate", "none", "no", "apart", "store", "leave"), "keep"),
+}
+
+
+def _action_meant(cell: Sequence[str], actions: Collection[str], place: s.Span) -> Fix:
+    """The action that a word of another system means, or the forms of all."""
+    meant = _MEANT.get(cell[0], "")
+    if meant in actions:
+        new = "/".join((meant, *cell[1:]))
+        return replacement(f"write `{new}`", place, new)
+    shown = ", ".join(f"`{'/'.join((action, *cell[1:]))}`" for action in actions)
+    return advice(f"write one of the actions: {shown}")
+
+
 _AXES = {"class": "classes", "mapping": "mapping types"}
 
 
@@ -72,7 +88,7 @@ def _check_cells(table: s.Table, axis: str, words: frozenset[str]) -> Iterator[D
         if cell[0] not in actions:
             note = f"the actions are {', '.join(actions)}"
             near = spelling(cell[0], actions, place, "/".join(("{}", *cell[1:])))
-            fix = near or advice("write one of the actions")
+            fix = near or _action_meant(cell, actions, place)
             message = f"there is no action `{cell[0]}`"
             yield Diagnostic(Code.UNKNOWN_ACTION, "error", message, place, note=note, fix=fix)
         elif len(cell) > 2 or (len(cell) == 2 and cell[1] not in results):

@@ -284,9 +284,13 @@ def _check_equations(operator: s.Operator, scope: Scope) -> Iterator[Diagnostic]
     for name, output in outputs.items():
         if name not in written:
             message = f"no equation computes the output `{name}` of `{operator.name}`"
-            others = [e.tensor for e in operator.equations if e.tensor not in outputs]
-            also = f"; `{others[0]}` is computed, but is no output" if others else ""
-            fix = advice(f"add an equation `{name}[...] = ...`{also}")
+            read = {node.id for e in operator.equations for node in nodes(e.body) if isinstance(node, s.Name)}
+            others = [e for e in operator.equations if e.tensor not in outputs and e.tensor not in read]
+            fix = advice(f"add an equation `{name}[...] = ...`")
+            if len(others) == 1:
+                indices = ", ".join("*" * (one.kind == "loops") + one.name for one in others[0].indices)
+                said = f"add an equation `{name}[{indices}] = {others[0].tensor}[{indices}]`"
+                fix = advice(f"{said}: `{others[0].tensor}` is computed, but nothing reads it")
             yield Diagnostic(Code.NO_EQUATION, "error", message, output.place("name"), fix=fix)
 
 
