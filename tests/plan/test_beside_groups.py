@@ -192,3 +192,9 @@ def test_the_longer_branch_takes_in_what_joins_both() -> None:
         planning, _ = make_planning(Request(proto, (), device, "smartmem", "float32", "auto", (), {}))
         # the shortcut runs beside the first convolution, not behind the second one
         assert [len(launch.steps) for launch in finish(planning).launches] == [2, 0]
+
+
+def test_a_kernel_without_elements_takes_no_work_group() -> None:
+    nothing = LaunchConfig(threads=64, items=0, local=0, time=7.0, busy=256)
+    assert fused_time([nothing], 64, GPU) == 100 + 7
+    assert fused_time([nothing, nothing], 64, GPU) == 100 + 7

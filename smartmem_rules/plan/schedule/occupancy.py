@@ -55,7 +55,7 @@ def fused_time(shares: Sequence[LaunchConfig], threads: int, device: Device) -> 
     for share in shares:
         alone = device.group_units * device.resident_groups(threads, share.local, share.busy)
         groups = share.groups(threads)
-        each = share.time / math.ceil(groups / alone)
+        each = share.time / max(1, math.ceil(groups / alone))  # a tensor without elements takes no work-group
         longest = max(longest, each)
         total += groups * each / (device.group_units * resident)
     return device.compute.launch + max(longest, total)

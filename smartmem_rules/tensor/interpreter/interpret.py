@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor import primitives
 from smartmem_rules.tensor.atoms import Div, Gathered, Lookup, Mod, Var
@@ -42,9 +41,6 @@ BLOCK = 1 << 25
 """The largest array, in elements, that one step may expand to where splitting the output can avoid it."""
 _SPLIT_FROM = 1 << 12
 """Below this many elements gathering is as fast as finding the strided view."""
-
-_PEAKS: ByIdentity[Equation, int] = ByIdentity(1 << 12)
-"""Of equations that are computed again and again: the elements of the largest array that this makes."""
 
 
 class InterpretError(Exception):
@@ -142,10 +138,7 @@ def _evaluated(equation: Equation, tensors: Mapping[str, Array], dtype: np.dtype
     looping = tuple(v for v in variables if v.extent != 1)
     extents = tuple(v.extent for v in looping)
     ranges = {v: (0, v.extent) for v in looping}
-    if body is equation.body:
-        peak = _PEAKS.get(equation, lambda _: _footprint(body, ranges)[0])
-    else:
-        peak, _ = _footprint(body, ranges)
+    peak, _ = _footprint(body, ranges)
     if peak <= BLOCK:
         values = _Block(tensors, ranges).element(body, looping)
         return np.broadcast_to(values, extents).astype(dtype, copy=False).reshape(shape)

@@ -52,12 +52,12 @@ def check_override(
     yield Diagnostic(
         Code.OVERRIDE,
         "error",
-        f"`{written.name}` would take the place of a built-in definition, which accepts the same operands",
+        f"`{written.name}` would take the place of a built-in definition of the same operands",
         written.place("name"),
         secondary=secondary,
         fix=advice(
-            "write the clause `override` if that is meant; else call it otherwise and bind it to an operator of your "
-            f"own domain: `onnx my.ops::{written.name} ;`"
+            "write the clause `override` if that is meant; else give it a name of its own and write "
+            f"`onnx my.ops::{written.name};`"
         ),
     )
 
