@@ -288,8 +288,8 @@ def _check_equations(operator: s.Operator, scope: Scope) -> Iterator[Diagnostic]
             others = [e for e in operator.equations if e.tensor not in outputs and e.tensor not in read]
             fix = advice(f"add an equation `{name}[...] = ...`")
             if len(others) == 1:
-                indices = ", ".join("*" * (one.kind == "loops") + one.name for one in others[0].indices)
-                said = f"add an equation `{name}[{indices}] = {others[0].tensor}[{indices}]`"
+                places = ", ".join("*" * (one.kind == "loops") + one.name for one in others[0].indices)
+                said = f"add an equation `{name}[{places}] = {others[0].tensor}[{places}]`"
                 fix = advice(f"{said}: `{others[0].tensor}` is computed, but nothing reads it")
             yield Diagnostic(Code.NO_EQUATION, "error", message, output.place("name"), fix=fix)
 
