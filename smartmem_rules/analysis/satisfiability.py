@@ -14,6 +14,7 @@ from typing import Any
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import conjuncts, nodes
+from smartmem_rules.language.vocabulary import GIVING_LISTS
 
 TIMEOUT_MS = 2000
 _SMALL = (1, 2, 0, 3, 4, 6, -1, 7, 12)
@@ -334,10 +335,4 @@ class _Translation:
 def _is_list(expr: s.Expression) -> bool:
     if isinstance(expr, s.ListOf | s.Comprehension):
         return True
-    return isinstance(expr, s.Call) and expr.function in _LISTS
-
-
-_LISTS = frozenset(
-    {"shape", "range", "ones", "zeros", "full", "reverse", "sort", "cumsum", "take", "drop", "permute", "unpermute"}
-    | {"put", "insert", "concat", "broadcast"}
-)
+    return isinstance(expr, s.Call) and expr.function in GIVING_LISTS

@@ -52,6 +52,11 @@ ELEMENT_FUNCTIONS: dict[str, Arity] = {
 GUARD_FUNCTIONS: dict[str, Arity] = _exactly(1, "constant value uses")
 DEFINITION_FUNCTIONS = LIST_FUNCTIONS | ELEMENT_FUNCTIONS
 ALL_FUNCTIONS = DEFINITION_FUNCTIONS | GUARD_FUNCTIONS
+GIVING_LISTS = frozenset(
+    {"shape", "range", "ones", "zeros", "full", "reverse", "sort", "cumsum", "take", "drop", "permute", "unpermute"}
+    | {"put", "insert", "concat", "broadcast"}
+)
+"""Functions whose result is a list whatever they are given."""
 
 VALUE_WORDS = frozenset({"none", "nan"})
 """Names that stand for themselves everywhere; `inf` and truth values are part of the grammar."""

@@ -11,6 +11,7 @@ from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Fix, advice, replacement
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.roots import roots_of
+from smartmem_rules.language.vocabulary import GIVING_LISTS
 from smartmem_rules.rulebase.checks.operators.definitions import shape_names
 
 Operators = Mapping[str, Sequence[s.Operator]]
@@ -22,9 +23,6 @@ _OF_ATTRIBUTES = {
     "floats": "list of number", "strings": "list of text",
 }  # fmt: skip
 _NUMBERS = frozenset({"rank", "extent", "prod", "sum_of", "count", "uses", "value", "index_of", "ceil_div"})
-_LISTS = frozenset(
-    {"shape", "range", "ones", "zeros", "reverse", "sort", "cumsum", "permute", "unpermute", "broadcast"}
-)
 _TRUTHS = frozenset({"constant", "present", "contains", "near"})
 _CALLED = {"number": "a number", "text": "a text", "truth": "a truth value", "list": "a list"}
 
@@ -175,7 +173,7 @@ def _given_by(call: s.Call) -> str | None:
     """What a function gives."""
     if call.function in _NUMBERS:
         return "number"
-    if call.function in _LISTS and (call.function != "shape" or len(call.arguments) == 1):
+    if call.function in GIVING_LISTS and (call.function != "shape" or len(call.arguments) == 1):
         return "list"
     return "truth" if call.function in _TRUTHS else None
 
