@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from smartmem_rules.language.diagnostics import LanguageError, render
 from smartmem_rules.language.printing.error_pages import pages
 from smartmem_rules.rulebase.base import load_modules
 from smartmem_rules.rulebase.checks.checker import check
+from smartmem_rules.rulebase.checks.deep import deep_checks
 
 DOCS = Path(__file__).parents[2] / "docs" / "errors"
 CORPUS = Path(__file__).parent.parent / "corpus"
@@ -54,6 +56,23 @@ def test_wrong_files_give_their_messages(path: Path, update_golden: bool) -> Non
     if update_golden:
         golden.write_text(messages(path) + "\n")
     assert messages(path) + "\n" == golden.read_text()
+
+
+def test_messages_are_the_same_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept of a check names no file: two checkouts share one cache."""
+    speaking = [path for path in FAIL if '"../../../rules/' in path.read_text() and path.stem not in NEEDS_SOLVER]
+    monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(deep_checks, "_IN_MEMORY", {})
+    told: list[list[str]] = []
+    for name in ("first", "second"):
+        shutil.copytree(CORPUS.parents[1] / "rules", tmp_path / name / "rules")
+        folder = tmp_path / name / "tests" / "corpus" / "fail"
+        folder.mkdir(parents=True)
+        for path in speaking:
+            shutil.copy(path, folder)
+        told.append([messages(folder / path.name) for path in speaking])
+    assert told[0] == told[1]
+    assert any(told[0])
 
 
 def test_every_code_has_an_explanation_and_an_example() -> None:

@@ -101,7 +101,7 @@ class DeepChecker:
             self._disk = Findings("findings")
         found = self._disk.get(digest)
         if found is None:
-            found = find()
+            found = _without_places(find())
             self._disk.put(digest, found)
         if len(_IN_MEMORY) > _MOST_IN_MEMORY:
             _IN_MEMORY.clear()
@@ -119,6 +119,22 @@ class DeepChecker:
         if known is None:
             known = self._texts[0] = digest_of(*(repr(self.functions[name]) for name in sorted(self.functions)))
         return known
+
+
+_PLACE = re.compile(r" \([^()\n]*\.smr:\d+:\d+\)|[^\s()]*\.smr:\d+:\d+: ")
+
+
+def _without_places(found: Any) -> Any:
+    """A finding whose texts name no places: the same rules in another folder, or other lines, get the finding, too."""
+    match found:
+        case str():
+            return _PLACE.sub("", found)
+        case dict():
+            return {name: _without_places(one) for name, one in found.items()}
+        case list():
+            return [_without_places(one) for one in found]
+        case _:
+            return found
 
 
 def _not_commutative(written: s.Operator, example: str) -> Diagnostic:
