@@ -146,11 +146,11 @@ def test_integer_products_beyond_doubles() -> None:
 
 @pytest.mark.parametrize("alpha", [1.0, 3.0])
 def test_scaled_integer_products_beyond_their_type(alpha: float) -> None:
-    """2 (2^31 - 33) wraps in a sum; three times it is a double that no int32 holds."""
+    """2 (2^16 + 1)^2 wraps in a sum; three times the sum may be a double that no int32 holds."""
     model = model_of([helper.make_node("Gemm", ["x", "x"], ["y"], alpha=alpha)], (2, 2), TensorProto.INT32)
-    x = np.array([[1, 2**31 - 33], [0, 1]], np.int32)
+    x = np.full((2, 2), 2**16 + 1, np.int32)
     if alpha == 1:
-        assert np.array_equal(Reference(model, {"x": x}).native_outputs()["y"], [[1, -66], [0, 1]])
+        assert np.array_equal(Reference(model, {"x": x}).native_outputs()["y"], np.full((2, 2), 2**18 + 2))
     else:
         with pytest.raises(NoReference, match="in floating point"):
             Reference(model, {"x": x})
