@@ -143,7 +143,7 @@ class _Checker:
         new = {name for item in self.items if item.span.file not in right and (name := getattr(item, "name", None))}
         yield from _check_names(self.items)
         yield from check_recursion(self.functions, self.names)
-        yield from check_duplicate_rewrites(_of(self.items, s.Rewrite))
+        yield from check_duplicate_rewrites(_of(self.items, s.Rewrite), self.operators)
         yield from check_kept_already(_of(self.items, s.Keep))
         yield from check_rulesets(self.rulesets, self.runners, self.known["ruleset"] | self.declared_rulesets)
         for item in self.items:
@@ -318,6 +318,10 @@ def _check_names(items: Iterable[s.Item]) -> Iterator[Diagnostic]:
             message = f"there is a {kind} `{item.name}` already"
             secondary = (first[kind, item.name], "the first is here")
             fix = advice("give it another name")
+            if first[kind, item.name] == item.place("name"):
+                fix = advice("name each member of the family once")
+                if not isinstance(item, s.Rule):
+                    fix = advice("let its name be one that stands behind `for`, or move it out of the family")
             yield Diagnostic(Code.DUPLICATE_NAME, "error", message, item.place("name"), secondary=secondary, fix=fix)
         first.setdefault((kind, item.name), item.place("name"))
 

@@ -11,7 +11,7 @@ from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, before, behind, edit, nearest, replacement
 from smartmem_rules.language.printing.printer import print_expression
-from smartmem_rules.language.vocabulary import LIST_FUNCTIONS
+from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, LIST_FUNCTIONS
 from smartmem_rules.rulebase.checks.operators.definitions import shape_names
 from smartmem_rules.rulebase.checks.scope import head
 
@@ -23,10 +23,17 @@ def check_conditions(conditions: Sequence[s.Expression], predicates: Collection[
     """Guards and requirements that are numbers, texts or lists."""
     for part in conjuncts(*conditions):
         what = _no_condition(part)
-        if what is not None:
+        if what is not None and not _miscounted(part):
             message = f"a condition holds or does not hold, but this is {what}"
             fix = predicate_meant(part, predicates) or _condition_meant(part)
             yield Diagnostic(Code.NO_CONDITION, "error", message, part.span, fix=fix)
+
+
+def _miscounted(part: s.Expression) -> bool:
+    """Whether it is a call of a built-in function with too few or too many arguments, of which more is told there."""
+    if not isinstance(part, s.Call) or part.function not in ALL_FUNCTIONS:
+        return False
+    return not ALL_FUNCTIONS[part.function].admits(len(part.arguments))
 
 
 _COUNTS = frozenset({"rank", "extent", "count", "uses", "prod", "sum_of"})

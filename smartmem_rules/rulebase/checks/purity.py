@@ -47,9 +47,17 @@ def impurities(
             yield _impure(message, head(expression.span, "uses"), "ask it in a guard")
             return
         case s.Call(
-            function="shape" | "extent" | "dtype" | "count" | "present" | "constant" | "value" | "uses" | "rank"
+            function="shape"
+            | "extent"
+            | "dtype"
+            | "count"
+            | "present"
+            | "constant"
+            | "value"
+            | "uses"
+            | "rank" as function
         ):
-            for argument in expression.arguments[1:]:
+            for argument in expression.arguments[1:] if function == "extent" else ():
                 yield from impurities(argument, tensors, names, what)
             return
         case s.Subscript(base=s.Name(id=name)) if name in tensors:

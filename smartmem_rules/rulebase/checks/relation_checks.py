@@ -9,6 +9,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import family_name
 from smartmem_rules.language.fixes import advice, inserted, replacement
+from smartmem_rules.rulebase.checks.meant.copies import copy_fix, operator_meant
 from smartmem_rules.rulebase.identity import bindings
 
 
@@ -27,7 +28,9 @@ def check_kept_already(rules: Sequence[s.Keep]) -> Iterator[Diagnostic]:
                 f"`{other.name}` keeps every `{rule.operator}` of constants, so `{rule.name}` adds nothing",
                 rule.place("name"),
                 secondary=(other.place("name"), f"`{other.name}` is here"),
-                fix=replacement("leave it out", rule.span, ""),
+                fix=replacement("leave it out", rule.span, "")
+                if rule.guards
+                else advice(f"name the operator that `{rule.name}` is to keep, or leave it out"),
             )
 
 
@@ -66,7 +69,7 @@ def check_relations(
                 continue
             if relations.subsumes(rule, other):
                 known |= {(rule.name, other.name), (other.name, rule.name)}
-                yield _subsumed(rule, other, relations.subsumes(other, rule))
+                yield _subsumed(rule, other, relations.subsumes(other, rule), operators)
         for later, other in by_shapes.get(shapes[id(rule)][::-1], []):
             if later <= place or not (id(rule) in meant or id(other) in meant):
                 continue
@@ -79,7 +82,9 @@ def check_relations(
                 )
 
 
-def _subsumed(general: s.Rewrite, specific: s.Rewrite, mutual: bool) -> Diagnostic:
+def _subsumed(
+    general: s.Rewrite, specific: s.Rewrite, mutual: bool, operators: Mapping[str, Sequence[s.Operator]]
+) -> Diagnostic:
     secondary = (general.place("name"), f"`{general.name}` is here")
     if mutual:
         message = f"`{specific.name}` says the same as `{general.name}`"
@@ -91,11 +96,14 @@ def _subsumed(general: s.Rewrite, specific: s.Rewrite, mutual: bool) -> Diagnost
             specific.place("name"),
             secondary=secondary,
             note=note,
-            fix=advice("leave one of the two out"),
+            fix=copy_fix(specific, general, operators),
         )
     message = f"`{specific.name}` adds nothing to `{general.name}`, which is more general"
     text = "remove the narrower rule"
     fix = replacement(text, specific.span, "") if family_name(specific.name) == specific.name else advice(text)
+    meant = operator_meant(specific, general, operators)
+    if meant is not None:
+        fix = advice(f"{meant}, or {text}")
     return Diagnostic(Code.SUBSUMED, "warning", message, specific.place("name"), secondary=secondary, fix=fix)
 
 
@@ -126,7 +134,9 @@ def check_overloads(overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
                 message = f"this `{later.name}` is never reached"
                 secondary = (earlier.place("name"), "this one is tried first and accepts the same")
                 place = later.place("name")
-                fix = advice("leave it out, or add a `require` to the earlier one")
+                fix = advice("add a `require` to the earlier one, give this one another name, or leave it out")
+                if earlier.place("name") == place:
+                    fix = advice("let its name be one that stands behind `for`: there it is another for each member")
                 yield Diagnostic(Code.SHADOWED_OVERLOAD, "warning", message, place, secondary=secondary, fix=fix)
                 break
 

@@ -35,6 +35,7 @@ from smartmem_rules.rulebase.checks.let_checks import (
     terms_of,
 )
 from smartmem_rules.rulebase.checks.meaning_checks import predicate_meant
+from smartmem_rules.rulebase.checks.meant.copies import copy_fix
 from smartmem_rules.rulebase.checks.operand_checks import (
     ABSENT_ELSEWHERE,
     check_absent_words,
@@ -160,7 +161,7 @@ def check_index_rule(rule: s.IndexRule, functions: Functions, names: Names) -> I
         yield from scope.problems(expression)
 
 
-def check_duplicate_rewrites(rules: Sequence[s.Rewrite]) -> Iterator[Diagnostic]:
+def check_duplicate_rewrites(rules: Sequence[s.Rewrite], operators: Operators) -> Iterator[Diagnostic]:
     """A message for each rewrite that says the same as an earlier one."""
     first: dict[object, s.Rewrite] = {}
     for rule in rules:
@@ -169,7 +170,7 @@ def check_duplicate_rewrites(rules: Sequence[s.Rewrite]) -> Iterator[Diagnostic]
         earlier = first.setdefault(key, rule)
         if earlier is not rule and earlier.name != rule.name:
             message = f"`{rule.name}` says the same as `{earlier.name}`"
-            fix = advice("leave one of them out")
+            fix = copy_fix(rule, earlier, operators)
             if rule.span == earlier.span:
                 message = f"this rule is the same for each member of its family: `{rule.name}` is `{earlier.name}`"
                 fix = advice("write the name that stands behind `for` where the member is meant")

@@ -8,11 +8,12 @@ from dataclasses import field, replace
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, before, behind, edit, replacement, spelling
-from smartmem_rules.language.printing.other_functions import how_called, of_another_language
+from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement, spelling
+from smartmem_rules.language.printing.other_functions import of_another_language
 from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.fitting_names import fitting
+from smartmem_rules.rulebase.checks.meant.arguments import check_arguments
 
 REDUCTIONS = frozenset({"sum", "prod", "mean", "any", "all"})
 """Words that reduce; before a plain list of arguments they are no functions."""
@@ -212,8 +213,7 @@ class Scope:
                 fix=fix,
             )
         else:
-            yield from _argument_count(call, arity, user)
-            yield from _dtype_first(call)
+            yield from check_arguments(call, arity, user, self.kinds)
         for argument in call.arguments:
             yield from self.problems(argument)
 
@@ -356,41 +356,3 @@ def children(node: s.Syntax) -> Iterator[s.Expression]:
         for child in value if isinstance(value, tuple) else (value,):
             if isinstance(child, s.Expression):
                 yield child
-
-
-def _dtype_first(call: s.Call) -> Iterator[Diagnostic]:
-    """`cast(int64, x)`: the value stands first."""
-    if call.function not in ("cast", "bitcast") or len(call.arguments) != 2:
-        return
-    first, second = call.arguments
-    if not isinstance(first, s.Name) or first.id not in DTYPE_WORDS or isinstance(second, s.Name | s.Text):
-        return
-    until = before(second.span)
-    leading = first.span._replace(end_line=until.line, end_column=until.column)
-    fix = edit(
-        f"write `{call.function}(VALUE, {first.id})`: the value stands first",
-        Edit(leading, ""),
-        Edit(behind(second.span), f", {first.id}"),
-    )
-    message = f"`{call.function}` takes the value first, then its new element type"
-    yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, fix=fix)
-
-
-def _argument_count(
-    call: s.Call, arity: Arity, user: s.Function | s.Predicate | s.Analysis | None
-) -> Iterator[Diagnostic]:
-    count = len(call.arguments)
-    spread = any(isinstance(argument, s.Splat) for argument in call.arguments)
-    # `f(*list)` gives as many arguments as the list has elements.
-    if arity.admits(count) or (spread and (arity.most is None or count - 1 <= arity.most)):
-        return
-    message = f"`{call.function}` takes {arity}, not {count}"
-    secondary = (user.place("name"), "it is defined here") if user is not None else None
-    shown = f"write `{user.name}({', '.join(user.parameters)})`" if user is not None else f"give it {arity}"
-    if call.function == "shape" and count == 2:
-        place = head(call.span, call.function)
-        fix = replacement("write `extent(x, axis)`: the extent of one axis", place, "extent")
-        yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, fix=fix)
-        return
-    fix = (how_called(call.function) if user is None else None) or advice(shown)
-    yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, secondary=secondary, fix=fix)

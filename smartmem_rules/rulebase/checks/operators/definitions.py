@@ -23,6 +23,8 @@ from smartmem_rules.language.vocabulary import (
     LIST_FUNCTIONS,
     MAPPINGS,
 )
+from smartmem_rules.rulebase.checks.meant.arguments import kinds_of_operands
+from smartmem_rules.rulebase.checks.meant.closed_forms import recursion_fix
 from smartmem_rules.rulebase.checks.operators.clauses import check_costs, check_reference
 from smartmem_rules.rulebase.checks.scope import Scope, children, head, index_count
 
@@ -80,9 +82,7 @@ def check_recursion(functions: Functions, names: Names) -> Iterator[Diagnostic]:
         reported.update(cycle)
         path = " -> ".join(f"`{step}`" for step in (*cycle, name))
         what = "constants may not use" if isinstance(one, s.Constant) else "functions may not call"
-        fix = advice(
-            "write the value out in one of them; lists are gone through by `[... for i < n]` and `sum(i < n) ...`"
-        )
+        fix = recursion_fix([named[step] for step in cycle])
         yield Diagnostic(Code.RECURSIVE_FUNCTION, "error", f"{what} themselves: {path}", one.place("name"), fix=fix)
 
 
@@ -186,8 +186,8 @@ def _signature_scope(operator: s.Operator, functions: Functions) -> Scope:
     names.update(shape_names(operator))
     names.add(IMPLICIT_DTYPE_VARIABLE)
     texts = frozenset(one.name for one in operator.attributes if one.kind == "string")
-    extents = frozenset(shape_names(operator))
-    scope = Scope(frozenset(names), DEFINITION_FUNCTIONS, functions, extents=extents, texts=texts)
+    extents, kinds = frozenset(shape_names(operator)), kinds_of_operands(operator)
+    scope = Scope(frozenset(names), DEFINITION_FUNCTIONS, functions, extents=extents, texts=texts, kinds=kinds)
     for item in operator.inputs:
         if item.type is not None and not item.variadic:
             scope = scope.with_tensor(item.name, index_count(item.type.shape), item.span)

@@ -1,0 +1,1 @@
+"""What an author meant who wrote something that cannot be."""
