@@ -18,14 +18,12 @@ def sets(stop: Stop) -> Slip | None:
         return None
     word, name = heading[1], heading[2]
     behind = heading.end(2)
-    bare = re.match(r"\s*(?::\s*|\(\s*)?([a-z_]\w*)\s*\)?[^\S\n]*(?=\n|\Z)", stop.rest)
+    bare = re.match(r"\s*(?::\s*|\(\s*)?([a-z_]\w*)(?:\s*\))?(?=[^\S\n]*(?:\n|\Z))", stop.rest)
     if bare is not None and bare[1] not in ("in", "where"):
         whole = stop.between(behind, len(stop.text) + bare.end())
         new = f" in {bare[1]}"
         return Slip(edit(f"write `{word} {name} in {bare[1]}`", Edit(whole, new)))
-    if re.match(r"[A-Z(]\w*", stop.rest) is None:
+    if word != "rewrite" or re.match(r"[A-Z(]\w*", stop.rest) is None:
         return None
-    said = f"a rule names its rule set: write `{word} {name} in eliminate`"
-    if word == "rewrite":
-        said = f"a rule names its rule set: write `{word} {name} in RULESET`; {_SETS}"
+    said = f"a rule names its rule set: write `rewrite {name} in RULESET`; {_SETS}"
     return Slip(advice(said), stop.between(*heading.span(2)), f"`in RULESET` is missing behind `{name}`")
