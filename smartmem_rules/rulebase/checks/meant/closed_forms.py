@@ -28,7 +28,9 @@ def recursion_fix(cycle: Sequence[Named]) -> Fix:
         return advice(f"give `{first.name}` a value that does not use {other}")
     if first is last:
         return advice(_written_otherwise(first))
-    return advice(f"write into `{first.name}` what `{last.name}(...)` gives, or the other way round, without a call back")
+    return advice(
+        f"write into `{first.name}` what `{last.name}(...)` gives, or the other way round, without a call back"
+    )
 
 
 def _written_otherwise(function: s.Function | s.Predicate) -> str:
