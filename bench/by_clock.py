@@ -39,7 +39,7 @@ def main() -> int:
     rows = [row(name, times) for name, times in zip(arguments.models, found, strict=True)]
     beside = "a busy process on each" if arguments.busy else "nothing else"
     print(
-        f"{len(cores)} cores with {beside}, medians of {RUNS * arguments.turns} runs; others took {spent:.2f} cores\n"
+        f"{len(cores)} cores with {beside}, medians of {RUNS * arguments.turns} runs or more; others took {spent:.2f} cores\n"
     )
     print(markdown(HEADER, [*rows, mean_row(found)]))
     return 0

@@ -28,7 +28,7 @@ def main() -> int:
         environments[name]["POCL_MAX_PTHREAD_COUNT" if name == "ours" else "OMP_NUM_THREADS"] = "1"
     found = [medians(model_file(name), 1, arguments.turns, environments) for name in arguments.models]
     rows = [row(name, times) for name, times in zip(arguments.models, found, strict=True)]
-    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, medians of {RUNS * arguments.turns} runs\n")
+    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, medians of {RUNS * arguments.turns} runs or more\n")
     print(markdown(HEADER, [*rows, mean_row(found)]))
     return 0
 
