@@ -4,7 +4,7 @@ other systems."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from smartmem_rules.language.blocks.keys import Key, keys_of
@@ -28,6 +28,9 @@ _LIMITS = {
     **dict.fromkeys(("nodes", "node_limit", "rows", "size", "max_nodes"), "enodes"),
     **dict.fromkeys(("time", "timeout", "time_limit", "secs", "sec", "s"), "seconds"),
 }
+_JOINING = frozenset({"into", "in", "of", "for", "and", "a", "by"})
+_FREE = 4
+"""Keys that a block may lack for them to be listed where another one stands."""
 _UNITS = {"k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20, "g": 1 << 30}
 _DTYPES = {
     **dict.fromkeys(("half", "fp16", "f16"), "float16"),
@@ -62,15 +65,23 @@ def as_meant(block: Block) -> Block:
     return block if len(meant) != 1 else replace(block, subject=meant[0])
 
 
-def at_home(block: Block, key: str) -> Fix | None:
-    """Where a key belongs that blocks of this kind and subject do not have."""
+def at_home(block: Block, entry: Entry) -> Fix | None:
+    """Where a key belongs that blocks of this kind and subject do not have, and which of theirs may be meant."""
+    key = entry.key
     others = [one for one in SUBJECTS.get(block.kind, ()) if key in _names(block.kind, one) and one != block.subject]
     if block.kind == "schedule" and block.subject == "contraction":
         templates = [one for one in CONTRACTIONS if key in _keys(block.kind, block.subject, one)]
         if templates:
             return advice(f"leave it out; the template {' and '.join(templates)} has it: `template {templates[0]};`")
     if others and block.subject in SUBJECTS[block.kind]:
-        return advice(f"leave it out; blocks for {' and '.join(others)} have it: `{block.kind} NAME for {others[0]}`")
+        has = f"`{key}` is a key of blocks for {' and '.join(others)}"
+        own = _free_keys(block, entry)
+        if not own:
+            return advice(f"leave it out: {has}, `{block.kind} NAME for {others[0]}`")
+        values = " ".join(map(str, entry.values))
+        shown = [f"`{one.name} {values};` ({one.meaning})" for one in own]
+        meant = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+        return advice(f"write {meant} if that is meant, or leave it out: {has}")
     kinds = [kind for kind in BLOCK_WORDS if kind not in SUBJECTS and kind != block.kind and key in _names(kind, None)]
     if kinds == ["strategy"]:
         return advice(
@@ -82,6 +93,36 @@ def at_home(block: Block, key: str) -> Fix | None:
     if len(kinds) == 1:
         return advice(f"leave it out; it is a key of `{kinds[0]}` blocks: `{kinds[0]} NAME {{ {key} ...; }}`")
     return None
+
+
+def _free_keys(block: Block, entry: Entry) -> list[Key]:
+    """The keys that a block does not give yet and that take the values of an entry; of many those like its own."""
+    given = {one.key for one in block.entries}
+    kinds = {"word" if isinstance(value, str) else "number" for value in entry.values}
+    found = [
+        key
+        for key in keys_of(record_type(block.kind, block.subject, ""))
+        if key.name not in given and {key.kind} == kinds
+        if len(entry.values) >= key.least and (key.most is None or len(entry.values) <= key.most)
+        if not key.choices or set(map(str, entry.values)) <= set(key.choices)
+    ]
+    if len(found) > _FREE:
+        near = alike(entry.key, [key.name for key in found])[:_FREE]
+        found = [key for key in found if key.name in near]
+    return found
+
+
+def name_meant(word: str, names: Collection[str], place: Span) -> Fix | None:
+    """The block that is named by other systems' words for what it is for: `producer_into_matmul`."""
+    new = "_".join(_SUBJECTS.get(part, part) for part in word.lower().split("_"))
+    return replacement(f"write `{new}`", place, new) if new in names else None
+
+
+def alike(word: str, names: Collection[str]) -> list[str]:
+    """The names that have some words of another one in common, those with most first."""
+    parts = set(word.lower().split("_"))
+    shared = {name: len(parts & set(name.split("_")) - _JOINING) for name in names}
+    return sorted((name for name in names if shared[name]), key=lambda name: (-shared[name], name))
 
 
 def _keys(kind: str, subject: str | None, template: str) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Literal
 
 from smartmem_rules.language.expressions import Span
@@ -55,8 +55,20 @@ def replacement(text: str, span: Span, new: str) -> Fix:
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate nearest to `word`, None when none is near."""
     known = sorted(set(candidates))
-    near = [one for one in known if one.lower() == word.lower()] or get_close_matches(word, known, n=1, cutoff=0.66)
+    near = [one for one in known if one.lower() == word.lower()]
+    near = near or [
+        one for one in get_close_matches(word, known, n=5, cutoff=0.66) if not _says_something_else(word, one)
+    ]
     return near[0] if near else None
+
+
+def _says_something_else(word: str, candidate: str) -> bool:
+    """Whether names of several words differ in words that are not like each other: `a_into_row`, `a_into_tile`."""
+    parts, others = word.lower().split("_"), candidate.lower().split("_")
+    if len(parts) != len(others) or len(parts) < 2 or parts == others:
+        return False
+    apart = [(one, other) for one, other in zip(parts, others, strict=True) if one != other]
+    return len(apart) < len(parts) and any(SequenceMatcher(None, *pair).ratio() < 0.5 for pair in apart)
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:

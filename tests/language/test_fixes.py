@@ -64,6 +64,7 @@ ADVICE = {
     ),
     # where nothing is like the word
     *(Code.UNKNOWN_ACTION, Code.UNKNOWN_ATTRIBUTE, Code.UNKNOWN_KEY, Code.UNKNOWN_LINE, Code.UNKNOWN_REFERENCE),
+    Code.UNKNOWN_RULESET,
 }
 
 

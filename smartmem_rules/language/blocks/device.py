@@ -37,7 +37,7 @@ class Compute:
     """
 
     peak_gflops: float = real("arithmetic of the whole device in single precision, GFLOP/s", within=POSITIVE)
-    launch_us: float = real("host time of one enqueue, microseconds")
+    launch_us: float = real("time of a launch beside its kernel, in a queue that keeps the device busy, us")
     vector_width: int = whole("elements of one vector", within=WIDTHS)
     registers: tuple[tuple[int, ...], ...] = rows_of_wholes(
         "floats of a vector register, and how many such registers there are; products on a CPU take the widest that "

@@ -256,7 +256,7 @@ class Builder(RuleBuilder):
         header, *body = nodes_of(children, list)
         columns = tuple(str(cell) for cell in header)
         cells: dict[tuple[str, str], tuple[str, ...]] = {}
-        places = self._name(children[1]) | self._words("column", header)
+        places = self._name(children[1]) | self._words("column", header[::-1])
         for row in body:
             places.setdefault(f"row:{row[0]}", self._span(row[:1]))
             for column, cell in zip(columns, row[1:], strict=False):

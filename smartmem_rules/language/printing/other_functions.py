@@ -31,20 +31,20 @@ _SAME = {
 }
 """The same with the same arguments, under another name."""
 _OTHER = {
-    **dict.fromkeys(("size", "numel", "nelements", "elements"), "write `prod(shape(x))` for the number of elements"),
+    **dict.fromkeys(("size", "numel", "nelements", "elements"), "write `prod(shape({0}))` for the number of elements"),
     **dict.fromkeys(("where",), "write `if CONDITION then VALUE else OTHER`, or `select(CONDITION, VALUE, OTHER)`"),
-    **dict.fromkeys(("clip",), "write `min(max(x, LOW), HIGH)`"),
-    **dict.fromkeys(("relu",), "write `max(x, 0)`"),
+    **dict.fromkeys(("clip",), "write `min(max({0}, LOW), HIGH)`"),
+    **dict.fromkeys(("relu",), "write `max({0}, 0)`"),
     "square": "a square is a power: write `{0} ** 2`",
     "sqr": "did you mean `sqrt`? a square is a power, `{0} ** 2`",
     **dict.fromkeys(("average", "avg"), "a mean is a reduction: `mean(k < K) x[k]`"),
-    **dict.fromkeys(("is_scalar", "scalar"), "write `prod(shape(x)) == 1`, or `rank(x) == 0`"),
+    **dict.fromkeys(("is_scalar", "scalar"), "write `prod(shape({0})) == 1`, or `rank({0}) == 0`"),
     **dict.fromkeys(("in", "member", "isin"), "write `contains([1, 2], VALUE)`"),
-    **dict.fromkeys(("has_one_use", "one_use", "single_use", "has_single_use", "hasOneUse"), "write `uses(x) == 1`"),
+    **dict.fromkeys(("has_one_use", "one_use", "single_use", "has_single_use", "hasOneUse"), "write `uses({0}) == 1`"),
     **dict.fromkeys(("divmod",), "write both: `m // K, m % K`"),
     **dict.fromkeys(("isinstance", "is_a", "is_op"), "name the operator in the pattern: `Add(Neg(x), y)`"),
     **dict.fromkeys(
-        ("is_float", "is_floating_point", "is_integer"), 'write `contains(["float16", "float32"], dtype(x))`'
+        ("is_float", "is_floating_point", "is_integer"), 'write `contains(["float16", "float32"], dtype({0}))`'
     ),
     **dict.fromkeys(("print", "assert", "log_debug"), "leave it out: an expression only gives a value"),
     **dict.fromkeys(("transpose",), "write the indices in another order: `y[i, j] = x[j, i]`"),

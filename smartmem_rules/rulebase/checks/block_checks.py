@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterator, Mapping
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.block_meanings import (
+    alike,
     as_meant,
     at_home,
     glued,
     joined_meant,
     limit_meant,
+    name_meant,
     no_expression,
     subjects_meant,
     value_meant,
@@ -60,7 +62,7 @@ def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
         if key is None:
             near = (
                 _bare_phase(block, entry, known)
-                or at_home(block, entry.key)
+                or at_home(block, entry)
                 or spelling(entry.key, keys, entry.place("key"))
             )
             note = None if near else f"its keys are {', '.join(keys)}"
@@ -183,7 +185,12 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
             message = f'"{value}" is no regular expression: {wrong[0]}'
             yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}", fix=wrong[1])
         elif key.refers and str(value) not in known[key.refers]:
-            fix = spelling(str(value), known[key.refers], place) or names_of(key.refers, known)
+            names = known[key.refers]
+            fix = (
+                spelling(str(value), names, place)
+                or name_meant(str(value), names, place)
+                or names_of(key.refers, known, str(value))
+            )
             message = f"there is no {_KINDS[key.refers]} `{value}`"
             yield Diagnostic(Code.UNKNOWN_REFERENCE, "error", message, place, fix=fix)
 
@@ -244,7 +251,12 @@ _KINDS = {
 }
 
 
-def names_of(kind: str, known: Known) -> Fix:
-    """What may be named where nothing is like the word that is."""
+def names_of(kind: str, known: Known, word: str = "") -> Fix:
+    """What may be named where nothing is like the word that is; names that have a part in common with it first."""
+    near = alike(word, known[kind])
+    if near:
+        return advice(
+            f"write {' or '.join(f'`{one}`' for one in near[:4])}; or define it, or import the file that does"
+        )
     declared = any_of(known[kind]) or "none is defined"
     return advice(f"define it, import the file that does, or name one that there is: {declared}")

@@ -41,6 +41,7 @@ from smartmem_rules.rulebase.checks.operators.definitions import (
 )
 from smartmem_rules.rulebase.checks.operators.identities import check_domains, check_override
 from smartmem_rules.rulebase.checks.operators.places import check_places
+from smartmem_rules.rulebase.checks.operators.spreading import check_spreading
 from smartmem_rules.rulebase.checks.relation_checks import (
     check_kept_already,
     check_overloads,
@@ -178,7 +179,7 @@ class _Checker:
                 yield from check_shapes(item)
                 yield from check_indices(item)
                 yield from (*check_members(item), *check_extremes(item), *check_lets_of_elements(item))
-                yield from (*check_arithmetic(item), *check_places(item))
+                yield from (*check_arithmetic(item), *check_places(item), *check_spreading(item))
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)
                 yield from check_same_sides(item, self.commutative)

@@ -13,6 +13,7 @@ from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import GIVING_LISTS
 from smartmem_rules.rulebase.checks.operators.definitions import shape_names
+from smartmem_rules.rulebase.checks.operators.spreading import spread_extents
 
 Operators = Mapping[str, Sequence[s.Operator]]
 Kinds = Mapping[str, str]
@@ -41,9 +42,12 @@ def check_comparisons(item: s.Item, operators: Operators) -> Iterator[Diagnostic
                     yield from _compared(one, member, kinds, item)
             case _:
                 pass
+    # of an extent that is used as a list the missing star is told
+    spread = {s.Name(s.NOWHERE, one) for one in spread_extents(item)} if isinstance(item, s.Operator) else set()
     for node in nodes(item):
         yield from _compared_truth(node)
-        yield from _elements_of_one(node, kinds)
+        if not isinstance(node, s.Subscript) or node.base not in spread:
+            yield from _elements_of_one(node, kinds)
     if isinstance(item, s.Rewrite):
         yield from _given(item, operators, kinds)
         yield from _texts_as_operands(item, kinds)

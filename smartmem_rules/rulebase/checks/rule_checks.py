@@ -69,14 +69,19 @@ def check_rewrite(
             fix = spelling(word, RELAXATIONS, place) or known
             yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", f"there is no relaxation `{word}`", place, fix=fix)
     yield from _check_roots(rule)
-    for pattern in (*roots_of(rule.left), rule.right):
-        yield from check_pattern(pattern, operators, names, rule, families)
+    in_patterns = [
+        one
+        for pattern in (*roots_of(rule.left), rule.right)
+        for one in check_pattern(pattern, operators, names, rule, families)
+    ]
+    yield from in_patterns
     found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
     if rule.bidirectional and isinstance(rule.right, s.PatternVariable | s.PatternNumber):
         yield _bare(rule.right.span, both=True)
     elif rule.bidirectional:
         found += _check_direction(rule.right, rule.left, rule.guards, operators, functions, names)
-    told = {one.span for one in early}
+    # a word that is no value of an attribute is bound by nothing, either
+    told = {one.span for one in early} | {one.span for one in in_patterns if one.code == Code.UNDEFINED_NAME}
     yield from dict.fromkeys(one for one in found if one.span not in told)
     tensors = frozenset(part.name for part in _walk(rule.left) if isinstance(part, s.PatternVariable))
     for guard in rule.guards:

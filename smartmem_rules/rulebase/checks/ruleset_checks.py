@@ -22,7 +22,9 @@ def check_rulesets(
     for one in rulesets:
         for name in one.after:
             if name not in known:
-                fix = spelling(name, known, one.place(f"after:{name}")) or names_of("ruleset", {"ruleset": known})
+                later = {other.name for other in rulesets if one.name in _before(other.name, after)} | {one.name}
+                others = set(known) - later  # what runs behind this set cannot run before it
+                fix = spelling(name, others, one.place(f"after:{name}")) or names_of("ruleset", {"ruleset": others})
                 message = f"there is no rule set `{name}`"
                 yield Diagnostic(Code.UNKNOWN_RULESET, "error", message, one.place(f"after:{name}"), fix=fix)
         if one.name in _before(one.name, after):
@@ -76,6 +78,13 @@ def check_ruleset_of(
         sets = ", ".join(dict.fromkeys(name for name, _ in run_by(level))) or ", ".join(sorted(known))
         fix = advice(f"name one of the sets that it runs: {sets}")
         yield Diagnostic(Code.UNKNOWN_RULESET, "error", message, rule.place("ruleset"), fix=fix)
+    elif rule.ruleset not in known and rule.ruleset[:1].isupper():
+        message = f"the rule set is missing behind `in`: `{rule.ruleset}` is read as one"
+        word = "rewrite" if isinstance(rule, s.Rewrite) else "eliminate"
+        first = "`algebra`" if word == "rewrite" else "`eliminate`"
+        others = ", ".join(f"`{one}`" for one in sorted(known) if f"`{one}`" != first)
+        said = f"write `{word} {family_name(rule.name)} in RULESET` before it: {first}, or one of {others}"
+        yield Diagnostic(Code.UNKNOWN_RULESET, "error", message, rule.place("ruleset"), fix=advice(said))
     elif rule.ruleset not in known:
         message = f"no level runs the rule set `{rule.ruleset}`, and no `ruleset` declares it"
         fix = spelling(rule.ruleset, known, rule.place("ruleset")) or _declared(rule)

@@ -10,10 +10,18 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement, spelling
 from smartmem_rules.language.printing.other_functions import of_another_language
-from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
+from smartmem_rules.language.vocabulary import (
+    DTYPE_WORDS,
+    ELEMENT_FUNCTIONS,
+    GUARD_FUNCTIONS,
+    LIST_FUNCTIONS,
+    VALUE_WORDS,
+    Arity,
+)
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.fitting_names import fitting
 from smartmem_rules.rulebase.checks.meant.arguments import check_arguments
+from smartmem_rules.rulebase.checks.meant.predicates import own_predicate
 
 REDUCTIONS = frozenset({"sum", "prod", "mean", "any", "all"})
 """Words that reduce; before a plain list of arguments they are no functions."""
@@ -61,6 +69,8 @@ class Scope:
     place: str = "defined here"
     has_terms: bool = False
     """Whether it may speak of operators applied to tensors, as guards do."""
+    in_value: bool = False
+    """Whether the place is part of a comparison or of arithmetic, where no truth stands."""
     lists: frozenset[str] = frozenset()
     """The names that stand for several indices each, as `i` of `*i` does."""
     ended: Mapping[str, str] = field(default_factory=dict)
@@ -107,6 +117,9 @@ class Scope:
             wrong = self._absent(expression) or self._bare_text(expression)
             if wrong is not None:
                 yield wrong
+                return
+            if expression.operator not in ("and", "or") and not self.in_value:
+                yield from replace(self, in_value=True).problems(expression)
                 return
             yield from self.problems(expression.left)
             ended = {binder.name: expression.operator for binder in _last_binders(expression.left)}
@@ -195,11 +208,14 @@ class Scope:
             own = [one.name for one in self.user_functions.values() if one.span.file == call.span.file]
             fix = (
                 self._read(call)
+                or _elsewhere(call)
                 or spelling(call.function, own, place)
                 or of_another_language(call, place, known)
-                or spelling(call.function, known, place)
+                or spelling(call.function, self._taking(len(call.arguments)), place)
                 or _undefined(call)
             )
+            if self.has_terms and not self.in_value:
+                fix = own_predicate(call, self.user_functions, self.kinds, fix) or fix
             if call.function in REDUCTIONS:
                 fix = advice(f"a reduction names its range: `{call.function}(k < K) x[k]`")
                 if self.has_terms:
@@ -216,6 +232,11 @@ class Scope:
             yield from check_arguments(call, arity, user, self.kinds)
         for argument in call.arguments:
             yield from self.problems(argument)
+
+    def _taking(self, count: int) -> list[str]:
+        """The functions that take so many arguments."""
+        own = (name for name, one in self.user_functions.items() if len(one.parameters) == count)
+        return [*(name for name, arity in self.functions.items() if arity.admits(count)), *own]
 
     def _absent(self, compared: s.Binary) -> Diagnostic | None:
         """A tensor that is compared with `none`."""
@@ -333,6 +354,17 @@ _VALUES = {
     "pi": "3.141592653589793", "PI": "3.141592653589793", "INFINITY": "inf",
 }  # fmt: skip
 _CLAUSES = frozenset({"explores", "defers", "relaxes", "tags", "cites", "unsound", "where"})
+
+
+def _elsewhere(call: s.Call) -> Fix | None:
+    """A function that there is, but not at such a place."""
+    if call.function in GUARD_FUNCTIONS:
+        return advice(
+            f"only guards of rules ask `{call.function}(...)`: write the condition into a rule, or leave it out"
+        )
+    if call.function in ELEMENT_FUNCTIONS and call.function not in LIST_FUNCTIONS:
+        return advice(f"`{call.function}` is a function of elements: equations of an operator's body call it")
+    return None
 
 
 def _undefined(call: s.Call) -> Fix:

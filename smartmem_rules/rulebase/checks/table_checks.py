@@ -14,18 +14,26 @@ from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
 
 def check_table(table: s.Table) -> Iterator[Diagnostic]:
     """The problems of one table: it is complete, and every line and cell means something."""
-    yield from _check_repeated_lines(table)
     axis, words = _axis(table)
     for what, names in (("row", table.rows), ("column", table.columns)):
-        for name in dict.fromkeys(names):
-            if name not in words:
-                message = f"no operator is `{name}`, so this {what} is never reached"
-                near = spelling(name, words, table.place(f"{what}:{name}"))
-                note = None if near else f"the {_AXES[axis]} are {', '.join(sorted(words))}"
-                fix = near or advice(f"leave the {what} out, or name it by one of them")
-                yield Diagnostic(Code.UNKNOWN_LINE, "error", message, table.place(f"{what}:{name}"), note=note, fix=fix)
         missing = [word for word in sorted(words) if word not in names]
-        if missing and len(missing) < len(words):
+        repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        unknown = [name for name in dict.fromkeys(names) if name not in words]
+        yield from _check_repeated_lines(table, what, repeated, missing)
+        for name in unknown:
+            message = f"no operator is `{name}`, so this {what} is never reached"
+            near = spelling(name, words, table.place(f"{what}:{name}"))
+            note = None if near else f"the {_AXES[axis]} are {', '.join(sorted(words))}"
+            fix = near or advice(f"leave the {what} out, or name it by one of them")
+            if near is None and len(unknown) == len(missing) == 1 and not repeated:
+                place = table.place(f"{what}:{name}")
+                fix = replacement(f"write `{missing[0]}`, the {what} that is missing", place, missing[0])
+            yield Diagnostic(Code.UNKNOWN_LINE, "error", message, table.place(f"{what}:{name}"), note=note, fix=fix)
+        # lines whose names are wrong may be those that are missing
+        few = len(unknown) + len(repeated) < len(missing) < len(words)
+        meant = [_meant_at(table, what, name, missing) for name in repeated]
+        missing = [word for word in missing if word not in [one[1] for one in meant if one is not None]]
+        if few:
             message = f"table `{table.name}` has no {what} for {', '.join(f'`{word}`' for word in missing)}"
             cells = len(table.columns if what == "row" else table.rows)
             fix = advice(f"add the {what}: its name, and {cells} cells such as `{next(iter(ACTIONS[axis]))}`")
@@ -71,14 +79,36 @@ def _axis(table: s.Table) -> tuple[str, frozenset[str]]:
     return ("class", CLASSES) if 2 * by_class >= len(lines) else ("mapping", MAPPINGS)
 
 
-def _check_repeated_lines(table: s.Table) -> Iterator[Diagnostic]:
-    for what, names in (("row", table.rows), ("column", table.columns)):
-        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-            message = f"table `{table.name}` has two {what}s `{name}`"
-            place = table.places.get(f"second {what}:{name}", table.place("name"))
-            fix = advice("leave one of them out, or give it the name that it is meant for")
-            secondary = (table.place(f"{what}:{name}"), "the first is here")
-            yield Diagnostic(Code.REPEATED_LINE, "error", message, place, secondary=secondary, fix=fix)
+def _check_repeated_lines(
+    table: s.Table, what: str, repeated: Sequence[str], missing: Sequence[str]
+) -> Iterator[Diagnostic]:
+    """Lines that stand twice; where others are missing, those are meant."""
+    for name in repeated:
+        message = f"table `{table.name}` has two {what}s `{name}`"
+        place = table.places.get(f"second {what}:{name}", table.place("name"))
+        secondary = (table.place(f"{what}:{name}"), "the first is here")
+        fix = advice("leave one of them out, or give it the name that it is meant for")
+        if missing:
+            shown = " or ".join(f"`{one}`" for one in missing)
+            message += f", and none {shown}"
+            fix = advice(f"write {shown} for the one of them that is meant for it")
+            meant = _meant_at(table, what, name, missing)
+            if meant is not None:
+                first, new = meant
+                if first:
+                    place, secondary = secondary[0], (place, "the second is here")
+                fix = replacement(
+                    f"write `{new}`, which the {'columns' if what == 'row' else 'rows'} have at this place", place, new
+                )
+        yield Diagnostic(Code.REPEATED_LINE, "error", message, place, secondary=secondary, fix=fix)
+
+
+def _meant_at(table: s.Table, what: str, name: str, missing: Sequence[str]) -> tuple[bool, str] | None:
+    """Whether the first of two lines is meant for another one, and which: the one that the other axis has there."""
+    names, others = (table.rows, table.columns) if what == "row" else (table.columns, table.rows)
+    at = [place for place, one in enumerate(names) if one == name]
+    meant = [(place == at[0], others[place]) for place in at if place < len(others) and others[place] in missing]
+    return meant[0] if len(meant) == 1 and len(at) == 2 else None
 
 
 def _check_cells(table: s.Table, axis: str, words: frozenset[str]) -> Iterator[Diagnostic]:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from smartmem_rules.language.fixes import applied
 from smartmem_rules.language.parsing.repairs import farther, parses
+from smartmem_rules.language.parsing.slips.axes import axes
 from smartmem_rules.language.parsing.slips.blocks import blocks
 from smartmem_rules.language.parsing.slips.clauses import clauses
 from smartmem_rules.language.parsing.slips.expressions import comment_of_line, expressions, sums
 from smartmem_rules.language.parsing.slips.items import at_item_word, items
 from smartmem_rules.language.parsing.slips.numbers import numbers
 from smartmem_rules.language.parsing.slips.patterns import patterns
+from smartmem_rules.language.parsing.slips.sets import sets
 from smartmem_rules.language.parsing.slips.signatures import signatures
 from smartmem_rules.language.parsing.slips.signs import signs
 from smartmem_rules.language.parsing.slips.slip import Slip
@@ -22,6 +24,8 @@ _KINDS: tuple[Callable[[Stop], Slip | None], ...] = (
     items,
     numbers,
     signs,
+    axes,
+    sets,
     signatures,
     patterns,
     blocks,

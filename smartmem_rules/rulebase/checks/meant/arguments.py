@@ -20,6 +20,8 @@ _OF_TENSORS = frozenset({"shape", "extent", "dtype", "constant", "value", "uses"
 _OF_EACH = frozenset({"constant", "present"})
 _COMPARED = frozenset({"uses", "value", "dtype", "rank", "count"})
 _OF_LISTS = frozenset({"prod", "sum_of", "sort", "cumsum", "reverse", "distinct"})
+_WAYS = 3
+"""Ways to write a call that are shown beside one another."""
 _MOST = 8
 """Parameters or arguments that are put in order in all ways."""
 _MEANINGS = {
@@ -148,7 +150,8 @@ def _rank(kinds: Mapping[str, str]) -> str:
 
 def _of_user(call: s.Call, user: UserFunction, kinds: Mapping[str, str]) -> Fix:
     parameters, arguments = user.parameters, call.arguments
-    placed = _placed(user, arguments, kinds)
+    ways = _placed(user, arguments, kinds)
+    placed = ways[0]
     if len(arguments) < len(parameters):
         shown = ["..."] * len(parameters)
         for place, argument in zip(placed, arguments, strict=True):
@@ -156,6 +159,10 @@ def _of_user(call: s.Call, user: UserFunction, kinds: Mapping[str, str]) -> Fix:
         lacking = [one for place, one in enumerate(parameters) if place not in placed]
         values = " and ".join(f"a value for `{one}`{_stands_in(one, user)}" for one in lacking)
         return advice(f"write `{user.name}({', '.join(shown)})` with {values}")
+    given = [print_expression(argument) for argument in arguments]
+    calls = [f"{user.name}({', '.join(given[place] for place in way)})" for way in ways]
+    if 1 < len(calls) <= _WAYS:
+        return advice(f"write {' or '.join(f'`{one}`' for one in calls)}")
     kept = [print_expression(arguments[place]) for place in placed]
     left = [print_expression(argument) for place, argument in enumerate(arguments) if place not in placed]
     shown_call = f"{user.name}({', '.join(kept)})"
@@ -173,12 +180,12 @@ def _stands_in(parameter: str, user: UserFunction) -> str:
     return f", which stands in `{print_expression(place)}`" if place is not None else ""
 
 
-def _placed(user: UserFunction, arguments: Sequence[s.Expression], kinds: Mapping[str, str]) -> tuple[int, ...]:
-    """Which parameters the arguments are for, or which arguments are for the parameters, in their order."""
+def _placed(user: UserFunction, arguments: Sequence[s.Expression], kinds: Mapping[str, str]) -> list[tuple[int, ...]]:
+    """Which parameters the arguments are for, or which arguments are for the parameters, in all ways that fit best."""
     parameters = user.parameters
     few, many = sorted((len(parameters), len(arguments)))
     if many > _MOST:
-        return tuple(range(few))
+        return [tuple(range(few))]
     tensors = _tensors(user)
     short = len(arguments) < len(parameters)
 
@@ -188,14 +195,25 @@ def _placed(user: UserFunction, arguments: Sequence[s.Expression], kinds: Mappin
             if short
             else [(parameters[number], arguments[place]) for number, place in enumerate(places)]
         )
-        return sum(_fits(one, argument, tensors, kinds) for one, argument in pairs)
+        named = sum(isinstance(argument, s.Name) and argument.id == one for one, argument in pairs) if short else 0
+        return sum(_fits(one, argument, tensors, kinds) for one, argument in pairs) + 2 * named
 
-    return max(combinations(range(many), few), key=worth)
+    ways = list(combinations(range(many), few))
+    best = max(map(worth, ways))
+    return [way for way in ways if worth(way) == best]
+
+
+def fits_parameters(user: UserFunction, arguments: Sequence[s.Expression], kinds: Mapping[str, str]) -> bool:
+    """Whether as many arguments as there are parameters can be for them: what only tensors are asked takes tensors."""
+    tensors = _tensors(user)
+    return all(
+        _fits(one, argument, tensors, kinds) >= 0
+        for one, argument in zip(user.parameters, arguments, strict=True)
+        if one in tensors
+    )
 
 
 def _fits(parameter: str, argument: s.Expression, tensors: frozenset[str], kinds: Mapping[str, str]) -> int:
-    if isinstance(argument, s.Name) and argument.id == parameter:
-        return 2
     plain = not isinstance(argument, s.Name | s.Term)
     if parameter in tensors:
         return -4 if plain or kinds.get(getattr(argument, "id", ""), "tensor") != "tensor" else 0

@@ -28,7 +28,9 @@ def recursion_fix(cycle: Sequence[Named]) -> Fix:
         return advice(f"give `{first.name}` a value that does not use {other}")
     if first is last:
         return advice(_written_otherwise(first))
-    return advice(f"write what is meant by `{last.name}(...)` into `{first.name}`, or the other way round; {_LISTS}")
+    return advice(
+        f"write into `{first.name}` what `{last.name}(...)` gives, or the other way round, without a call back"
+    )
 
 
 def _written_otherwise(function: s.Function | s.Predicate) -> str:
@@ -36,7 +38,7 @@ def _written_otherwise(function: s.Function | s.Predicate) -> str:
     calls = _calls(function.body, name)
     multiple = _multiple(function)
     if multiple is not None:
-        return f"write the next multiple as `{multiple}`"
+        return f"write the {multiple[0]} multiple as `{multiple[1]}`"
     if all(_names(call.arguments) == list(parameters) for call in calls):
         own = "its own parameter" if len(parameters) == 1 else "its own parameters"
         return f"`{name}` calls itself with {own}: write the function that was meant in that place"
@@ -54,8 +56,8 @@ def _names(arguments: Sequence[s.Expression]) -> list[str | None]:
     return [argument.id if isinstance(argument, s.Name) else None for argument in arguments]
 
 
-def _multiple(function: s.Function | s.Predicate) -> str | None:
-    """The next multiple of a divisor, where the function looks for one step by step or its name says so."""
+def _multiple(function: s.Function | s.Predicate) -> tuple[str, str] | None:
+    """The next or last multiple of a divisor, where the function looks for one step by step or its name says so."""
     if isinstance(function, s.Predicate) or not function.parameters:
         return None
     first = function.parameters[0]
@@ -66,9 +68,13 @@ def _multiple(function: s.Function | s.Predicate) -> str | None:
             ):
                 if rest.left == s.Name(s.NOWHERE, first):
                     divisor = print_expression(rest.right)
-                    return f"ceil_div({first}, {divisor}) * {divisor}"
+                    shown = divisor if isinstance(rest.right, s.Name | s.Number | s.Call) else f"({divisor})"
+                    down = s.Binary(s.NOWHERE, "-", s.Name(s.NOWHERE, first), s.Number(s.NOWHERE, 1))
+                    if any(call.arguments[:1] == (down,) for call in _calls(function.body, function.name)):
+                        return "last", f"{first} // {shown} * {shown}"
+                    return "next", f"ceil_div({first}, {divisor}) * {shown}"
     if len(function.parameters) == 2 and _ROUNDING.search(function.name):
-        return f"ceil_div({first}, {function.parameters[1]}) * {function.parameters[1]}"
+        return "next", f"ceil_div({first}, {function.parameters[1]}) * {function.parameters[1]}"
     return None
 
 
