@@ -17,10 +17,6 @@ __kernel void {{ tile.kernel }}(__global const float* left, __global const float
 }
 {% endfor %}
 
-__kernel void smr_nothing(__global float* y, const int turns) {
-    if (turns < 0) y[0] = 0.0f;
-}
-
 // bandwidth: each work-item reads `each` floats that no other one reads
 __kernel void smr_read(__global const float* x, __global float* y, const int each, const int turns) {
     __global const float* own = x + (size_t)get_global_id(0) * each;

@@ -27,8 +27,8 @@ from smartmem_rules.fuzzing.systems import BrokenModel, run_by
 from smartmem_rules.limits import Limits
 from smartmem_rules.optimized import OptimizedPlan
 from smartmem_rules.records import dataclass
-from smartmem_rules.runtime.contexts.context import UnendedLoopError
 from smartmem_rules.runtime.contexts.memory import RunError
+from smartmem_rules.runtime.contexts.outputs import UnendedLoopError
 from smartmem_rules.runtime.devices import DeviceError
 from smartmem_rules.runtime.programs.compiling import BuildError
 from smartmem_rules.specialized import SpecializedModel

@@ -16,8 +16,9 @@ from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.records import dataclass
 from smartmem_rules.runtime.contexts.alike import LikeConstants
-from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext, UnendedLoopError
+from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, context_bytes, device_bytes
+from smartmem_rules.runtime.contexts.outputs import UnendedLoopError
 from smartmem_rules.runtime.contexts.pinned import pinned_array
 from smartmem_rules.runtime.contexts.pool import ContextPool
 from smartmem_rules.runtime.contexts.timed_run import RunTimes, timed_run

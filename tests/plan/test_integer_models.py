@@ -195,7 +195,7 @@ def test_an_image_is_not_quantized_again_for_every_window() -> None:
     made = Quantized("uint8", np.random.default_rng(4))
     x = made.activation("input", "x", 0.03)
     w, _ = made.weight("w", (16, 3, 3, 3), 0)
-    model = made.model((1, 3, 128, 128), made.node("Conv", x, w, scale=0.05, pads=[1, 1, 1, 1], strides=[2, 2]))
+    model = made.model((1, 3, 384, 384), made.node("Conv", x, w, scale=0.05, pads=[1, 1, 1, 1], strides=[2, 2]))
     plan = smartmem_rules.optimize(model, device="pocl", disable=["one_after_another"])
     assert len(plan.kernels) == 2
 

@@ -309,11 +309,16 @@ def in_order_of_occurrence(node: onnx.NodeProto, operands: Operands) -> bool:
 
 
 def products_beyond_doubles(node: onnx.NodeProto, operands: Operands) -> bool:
-    """Whether a sum of products of integers may have more bits than a double holds."""
+    """Whether a scaled sum of products of integers may not come back from floating point as it is modulo 2^bits.
+
+    Sums wrap before they are scaled; a double then holds no more than 53 bits, and is cast to its element type.
+    """
     if any(o is not None and o.dtype.kind not in "iu" for o in operands):
         return False
     a, b, *rest = (0.0 if o is None else float(np.max(np.abs(o.astype(np.float64)), initial=0.0)) for o in operands)
     addends = max((extent for o in operands[:1] if o is not None for extent in o.shape), default=1)
     alpha, beta = (attribute(node, name, 1.0) for name in ("alpha", "beta"))
     assert isinstance(alpha, float) and isinstance(beta, float)  # noqa: PT018
-    return abs(alpha) * a * b * addends + abs(beta) * sum(rest) >= _DOUBLE
+    most = min(np.iinfo(o.dtype).max for o in operands if o is not None)
+    cast_alone = alpha == 1 and not any(rest)
+    return abs(alpha) * a * b * addends + abs(beta) * sum(rest) >= (_DOUBLE if cast_alone else min(_DOUBLE, most))

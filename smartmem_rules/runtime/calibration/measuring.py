@@ -26,7 +26,8 @@ SECONDS = 10.0
 _BRIEF = 5e-4
 """Seconds of one measurement: less than the system lets a process run before others have their turn."""
 _ROUNDS = 15
-_ENQUEUES = 200
+_ENQUEUES, _TURNS = 20, 4
+"""Launches of one measurement, and how often each reads what it reads: some 50 to 100 us long."""
 _MOST_TILE_ROWS = 14
 
 
@@ -121,7 +122,7 @@ def measure(device: Device, profile: Profile, panel: Panel, seconds: float = SEC
         profile=profile.name,
         tiles=tuple(_rate(bench, tile) for tile in tiles),
         bandwidths=_bandwidths(bench, device.compute_units),
-        launch_us=_launch(bench),
+        launch_us=_launch(bench, device.compute_units),
         barrier_ns=barriers / 2 * 1e9,
         load_ns=loads / lines * 1e9,
         prefetch_ns=max(0.0, requests - loads) / lines * 1e9,
@@ -171,20 +172,31 @@ def _reading(source: Any, target: Any, share: int, turns: int) -> tuple[Any, ...
     return source, target, np.int32(share), np.int32(turns)
 
 
-def _launch(bench: _Bench) -> float:
-    """Microseconds of an enqueue in a queue that is not waited for."""
-    kernel = bench.cl.Kernel(bench.program, "smr_nothing")
-    target = bench.buffer(1)  # a kernel does not keep its arguments alive
-    kernel.set_args(target, np.int32(1))
+def _launch(bench: _Bench, cores: int) -> float:
+    """Microseconds of a launch beside its kernel, among launches that follow one another and keep all cores busy.
+
+    The kernels of a model run for a while. The threads that are done with one fall asleep and are woken for the next,
+    and what the runtime needs for that is no longer in the caches: a launch then takes several times what one of
+    kernels that do nothing takes.
+    """
+    share = _LEVELS[1] // 4 // (_WIDTH * _CHAINS) * _WIDTH * _CHAINS
+    source, target = bench.buffer(share * cores), bench.buffer(cores)
+    kernel = bench.cl.Kernel(bench.program, "smr_read")
     queue = bench.cl.CommandQueue(bench.context)
-    times = []
-    for _ in range(15):
-        begun = time.perf_counter()
-        for _ in range(_ENQUEUES):
-            bench.cl.enqueue_nd_range_kernel(queue, kernel, (1,), (1,))
-        queue.finish()
-        times.append((time.perf_counter() - begun) / _ENQUEUES)
-    return min(times) * 1e6
+
+    def seconds(launches: int, turns: int) -> float:
+        kernel.set_args(source, target, np.int32(share), np.int32(turns))
+        times = []
+        for _ in range(_ROUNDS):
+            begun = time.perf_counter()
+            for _ in range(launches):
+                bench.cl.enqueue_nd_range_kernel(queue, kernel, (cores,), (1,))
+            queue.finish()
+            times.append(time.perf_counter() - begun)
+        return min(times)
+
+    apart, together = seconds(_ENQUEUES, _TURNS), seconds(1, _ENQUEUES * _TURNS)
+    return max(0.0, apart - together) / (_ENQUEUES - 1) * 1e6
 
 
 def _texels(bench: _Bench) -> float:

@@ -61,7 +61,7 @@ class Calibration:
     """What was measured of a device.
 
     Attributes:
-        launch_us: of an enqueue among others, microseconds.
+        launch_us: of a launch beside its kernel, among others that keep all cores busy, microseconds.
         barrier_ns: of a work-group of 64 work-items at a barrier.
         load_ns, prefetch_ns: of a load from the first-level cache, and of asking for a line that is there.
         image_gbytes_per_s: of texels, one core; 0 without images.

@@ -7,8 +7,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from smartmem_rules.runtime.contexts.context import BoundsError, ExecutionContext, UnendedLoopError
+from smartmem_rules.runtime.contexts.context import BoundsError, ExecutionContext
 from smartmem_rules.runtime.contexts.memory import RunError
+from smartmem_rules.runtime.contexts.outputs import UnendedLoopError
 from smartmem_rules.runtime.forks import refuse_in_child
 
 _LOOK = 0.5

@@ -144,6 +144,18 @@ def test_integer_products_beyond_doubles() -> None:
         Reference(model, {"x": np.full((2, 2), 2**40)})
 
 
+@pytest.mark.parametrize("alpha", [1.0, 3.0])
+def test_scaled_integer_products_beyond_their_type(alpha: float) -> None:
+    """2 (2^16 + 1)^2 wraps in a sum; three times the sum may be a double that no int32 holds."""
+    model = model_of([helper.make_node("Gemm", ["x", "x"], ["y"], alpha=alpha)], (2, 2), TensorProto.INT32)
+    x = np.full((2, 2), 2**16 + 1, np.int32)
+    if alpha == 1:
+        assert np.array_equal(Reference(model, {"x": x}).native_outputs()["y"], np.full((2, 2), 2**18 + 2))
+    else:
+        with pytest.raises(NoReference, match="in floating point"):
+            Reference(model, {"x": x})
+
+
 @pytest.mark.parametrize("operator", ["Min", "Max"])
 def test_the_smaller_of_zeros_has_either_sign(operator: str) -> None:
     nodes = [helper.make_node("Neg", ["x"], ["n"]), helper.make_node(operator, ["x", "n"], ["m"])]
