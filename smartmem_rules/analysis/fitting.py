@@ -13,6 +13,7 @@ from random import Random
 from smartmem_rules.analysis.probes import Drawing, Operand
 from smartmem_rules.errors import causes
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth
@@ -35,6 +36,8 @@ from smartmem_rules.tensor.types import TensorType
 HIGHEST = 1 << 20
 RANKS = (2, 3, 1, 2, 1, 3, 4, 0)
 _UNIFICATIONS = 16
+_MOST_AXES = 8
+"""Axes of the tensors of largest rank that are tried."""
 _STEPS = 64
 """Remainders of a factor that are tried."""
 
@@ -276,7 +279,24 @@ class _OpenDrawing(Drawing):
             if bound and self.random.random() < 0.5:
                 self.extents[pattern.id] = self.random.choice(bound)
             else:
-                rank = RANKS[self.number % len(RANKS)] if self.random.random() < 0.5 else self.random.choice(RANKS)
+                ranks = _ranks_asked(self.operator, pattern.id) or RANKS
+                rank = ranks[self.number % len(ranks)] if self.random.random() < 0.5 else self.random.choice(ranks)
                 self.extents[pattern.id] = tuple(self._open(f"{pattern.id}_{axis}") for axis in range(rank))
         value = self.extents[pattern.id]
         return tuple(v for v in value if isinstance(v, int)) if isinstance(value, tuple) else ()
+
+
+def _ranks_asked(operator: s.Operator, name: str) -> tuple[int, ...]:
+    """The numbers of axes that a requirement names of a list of extents, those at its border and one further."""
+    wanted = s.Call(s.NOWHERE, "rank", (s.Name(s.NOWHERE, name),))
+    found: list[int] = []
+    for node in nodes(operator.requires):
+        match node:
+            case (
+                s.Binary(operator="==" | "<" | "<=" | ">" | ">=", left=left, right=s.Number(value=int(number)))
+                | s.Binary(operator="==" | "<" | "<=" | ">" | ">=", left=s.Number(value=int(number)), right=left)
+            ) if left == wanted:
+                found += [number, number + 1, number - 1]
+            case _:
+                pass
+    return tuple(one for one in dict.fromkeys(found) if 0 <= one <= _MOST_AXES)

@@ -124,10 +124,15 @@ def _one_dtype(failure: str, operator: s.Operator, place: s.Span) -> Fix:
     if goal is None or not wrong:
         return advice(general)
     target = goal if goal in ALL_DTYPES else f"dtype({_named(operator, goal)})"
-    new = f"cast({print_expression(wrong[0])}, {target})"
+    new = f"cast({print_expression(_before_cast(wrong[0]))}, {target})"
     kept = "`, `".join(print_expression(one) for one, dtype in leaves if dtype == goal)
     said = f"`{print_expression(wrong[0])}` has another element type than `{kept}`: write `{new}`"
     return replacement(said, wrong[0].span, new) if len(wrong) == 1 else advice(said)
+
+
+def _before_cast(expr: s.Expression) -> s.Expression:
+    """What a cast is of: to another type it is cast at once."""
+    return expr.arguments[0] if isinstance(expr, s.Call) and expr.function == "cast" else expr
 
 
 def _named(operator: s.Operator, dtype: str) -> str:
