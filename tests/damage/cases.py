@@ -17,11 +17,13 @@ import numpy as np
 import smartmem_rules
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.diagnostics import LanguageError
+from smartmem_rules.planned import plan_only
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import load_modules
 from smartmem_rules.rulebase.checks.checker import check
 from tests.damage.data import damaged_bytes, damaged_text
 from tests.damage.messages import damaged_model
+from tests.damage.numbers import block_with_another_number, mixed_model
 from tests.damage.seeds import few_models, language_models, models
 from tests.damage.trees import built_in, damaged_rules
 
@@ -169,6 +171,15 @@ def _rule_trees(data: bytes, other: bytes, draw: random.Random, folder: Path) ->
         raise LanguageError(errors, {module.span.file: module.text for module in modules})
 
 
+def _block_numbers(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None:
+    """A plan by a block of which one number is another one: what cannot be planned with it is refused."""
+    del data, other
+    text, options = block_with_another_number(draw)
+    path = folder / "drawn_block.smr"
+    path.write_text(text)
+    plan_only(mixed_model(), rules=[path], **options)
+
+
 def _arrays(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None:
     from smartmem_rules.cli.common import read_inputs
 
@@ -209,6 +220,7 @@ KINDS: dict[str, Callable[[bytes, bytes, random.Random, Path], None]] = {
     "plan": _plan,
     "rules": _rules,
     "rule_trees": _rule_trees,
+    "block_numbers": _block_numbers,
     "arrays": _arrays,
     "tunings": _tunings,
 }

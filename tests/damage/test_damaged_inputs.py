@@ -17,6 +17,7 @@ COUNTS = {
     "plan": 8,
     "rules": 6,
     "rule_trees": 30,
+    "block_numbers": 12,
     "arrays": 12,
     "tunings": 10,
 }

@@ -20,6 +20,7 @@ from smartmem_rules.language.blocks.keys import (
     words,
 )
 from smartmem_rules.language.blocks.matrix import Matrix
+from smartmem_rules.language.blocks.ranges import FEW, FROM_ONE, ITEMS, PART, POSITIVE, WIDTHS, WIDTHS_OR_NONE
 from smartmem_rules.language.blocks.workarounds import EFFECTS, Workaround, workaround_of
 from smartmem_rules.records import dataclass
 
@@ -35,21 +36,23 @@ class Compute:
     A unit is what runs work-groups by itself: a core of a CPU, a multiprocessor of a GPU.
     """
 
-    peak_gflops: float = real("arithmetic of the whole device in single precision, GFLOP/s")
+    peak_gflops: float = real("arithmetic of the whole device in single precision, GFLOP/s", within=POSITIVE)
     launch_us: float = real("time of a launch beside its kernel, in a queue that keeps the device busy, us")
-    vector_width: int = whole("elements of one vector")
+    vector_width: int = whole("elements of one vector", within=WIDTHS)
     registers: tuple[tuple[int, ...], ...] = rows_of_wholes(
         "floats of a vector register, and how many such registers there are; products on a CPU take the widest that "
         "that the device's compiler prefers",
         2,
         2,
+        within=(WIDTHS, ITEMS),
     )
     register_width: int = whole(
         "floats of the registers in which a CPU multiplies; 0: the device itself is asked at run time, and until then "
         "they are those of `vector_width`",
         0,
+        within=WIDTHS_OR_NONE,
     )
-    units: int = whole("cores or multiprocessors; the device itself is asked at run time", 1)
+    units: int = whole("cores or multiprocessors; the device itself is asked at run time", 1, within=ITEMS)
     late_unit: float = real(
         "straggler penalty: the tail of a launch in which units stand idle, as a fraction of one wave of work-items",
         0.0,
@@ -57,15 +60,17 @@ class Compute:
     ordered_launches: bool = flag(
         "`yes` where a work-group keeps its unit from its beginning to its end, so that others may wait for it", False
     )
-    subgroup: int = whole("work-items that exchange values in registers and share a tile of sums", 32)
-    cpu_group: int = whole("work-items of a work-group on CPUs whose work-items compute a tile each, at most", 16)
-    wave: int = whole("work-items that issue an access together", 64)
+    subgroup: int = whole("work-items that exchange values in registers and share a tile of sums", 32, within=ITEMS)
+    cpu_group: int = whole(
+        "work-items of a work-group on CPUs whose work-items compute a tile each, at most", 16, within=ITEMS
+    )
+    wave: int = whole("work-items that issue an access together", 64, within=ITEMS)
     resident_items: int = whole("work-items that a unit keeps busy; 0: `resident_waves` waves of `wave`", 0)
     resident_waves: int = whole("waves that a texture unit interleaves", 0)
     texture_units: int = whole("units with a texture cache of their own; 0: none is known", 0)
     register_array: int = whole("bytes of an array that a work-item keeps in registers", 0)
     special_operations: int = whole("scalar operations that an elementary function counts as", 8)
-    poll_ns: float = real("nanoseconds of a look at a counter in memory", 2.0)
+    poll_ns: float = real("nanoseconds of a look at a counter in memory", 2.0, within=POSITIVE)
     matrix: tuple[str, ...] = words("`matrix` blocks of the device's matrix units", refers="matrix")
     shuffle: str = word("how neighbouring work-items exchange values in registers", "ptx", default="")
     half: str = word(
@@ -83,10 +88,12 @@ class Compute:
         "microseconds from the end of a kernel's work-groups to the start of those that wait for them in one launch",
         0.0,
     )
-    order_factor: float = real("how many times as long as in a launch of its own a kernel takes in such a launch", 1.0)
+    order_factor: float = real(
+        "how many times as long as in a launch of its own a kernel takes in such a launch", 1.0, within=POSITIVE
+    )
     unit_registers: int = whole("registers of 32 bits that the work-items of a unit share, 0: as many as they take", 0)
-    registers_together: int = whole("registers of 32 bits that a work-item takes at a time", 8)
-    most_registers: int = whole("registers of 32 bits that a work-item can name", 255)
+    registers_together: int = whole("registers of 32 bits that a work-item takes at a time", 8, within=FROM_ONE)
+    most_registers: int = whole("registers of 32 bits that a work-item can name", 255, within=FROM_ONE)
     meet_us: float = real("microseconds for which work-groups of a split reduction meet in such a launch", 0.0)
     take_us: float = real("microseconds for which a work-group asks for its next task in such a launch", 0.0)
     wave_us: float = real("microseconds of one wave of work-items, each of which loads, computes and stores", 0.0)
@@ -160,8 +167,8 @@ class Memory:
     """Device memory and what lies between it and the arithmetic; a GB/s is a byte a nanosecond."""
 
     image2d: tuple[int, ...] = wholes("largest width and height of an image, texels", least=2, most=2)
-    texture_bandwidth: float = real("GB/s through images")
-    global_bandwidth: float = real("GB/s through buffers, of the whole device")
+    texture_bandwidth: float = real("GB/s through images", within=POSITIVE)
+    global_bandwidth: float = real("GB/s through buffers, of the whole device", within=POSITIVE)
     unit_bandwidth: float = real("GB/s that one unit reads through buffers; 0: `global_bandwidth`", 0.0)
     local_bandwidth: float = real("GB/s in and out of local memory; 0: it is not known", 0.0)
     l2_bandwidth: float = real("GB/s out of the shared cache; 0: `global_bandwidth`", 0.0)
@@ -213,12 +220,16 @@ class Memory:
 class Caches:
     """Caches and the blocks in which images lie; empty pairs are not known."""
 
-    cache_line: int = whole("bytes of a line, in all caches", 64)
-    line_use: float = real("the part of a line that a register tile uses before the line leaves the texture cache", 0.5)
-    texture_l1: tuple[int, ...] = wholes("bytes and ways of a texture unit's cache", (), 2, 2)
-    l1: tuple[int, ...] = wholes("bytes and ways of a core's first cache", (), 2, 2)
-    l2: tuple[int, ...] = wholes("bytes and ways of the cache that all share", (), 2, 2)
-    texture_block: tuple[int, ...] = wholes("bytes and rows of the blocks in which images lie", (), 2, 2)
+    cache_line: int = whole("bytes of a line, in all caches", 64, within=FROM_ONE)
+    line_use: float = real(
+        "the part of a line that a register tile uses before the line leaves the texture cache", 0.5, within=PART
+    )
+    texture_l1: tuple[int, ...] = wholes("bytes and ways of a texture unit's cache", (), 2, 2, within=(FROM_ONE,))
+    l1: tuple[int, ...] = wholes("bytes and ways of a core's first cache", (), 2, 2, within=(FROM_ONE,))
+    l2: tuple[int, ...] = wholes("bytes and ways of the cache that all share", (), 2, 2, within=(FROM_ONE,))
+    texture_block: tuple[int, ...] = wholes(
+        "bytes and rows of the blocks in which images lie", (), 2, 2, within=(FROM_ONE,)
+    )
 
     @property
     def texture_lines(self) -> int:
@@ -246,12 +257,12 @@ class TextChoices:
     window_steps: int = whole("steps of a window's outer axes that are unrolled", 3)
     short_sums: int = whole("K steps up to which the epilogues of a register tile's rows are unrolled", 32)
     score_vectors: int = whole(
-        "vectors of columns of the register tile that computes an attention's scores on a CPU", 2
+        "vectors of columns of the register tile that computes an attention's scores on a CPU", 2, within=FEW
     )
     in_place_vectors: int = whole(
         "vectors of a row up to which its products with a factor that is read in place are unrolled on CPUs", 16
     )
-    prefetch_bytes: int = whole("bytes that one prefetch brings on a GPU: a line of its cache", 128)
+    prefetch_bytes: int = whole("bytes that one prefetch brings on a GPU: a line of its cache", 128, within=FROM_ONE)
     byte_unit_words: int = whole("words of a row of bytes from which on a processor's matrix unit is used; 0: never", 0)
     term_operations: int = whole("operations from which on a term that two reductions share is kept", 2)
     term_length: int = whole("longest row of such terms", 16384)
@@ -265,12 +276,17 @@ class Allocator:
         "bytes of which the parts of a buffer begin at multiples; the device itself is asked (no device is known that "
         "asks for more than the default)",
         512,
+        within=FROM_ONE,
     )
     allocation: int = whole(
-        "bytes of the largest buffer; the device itself is asked, and the smaller number counts", UNLIMITED
+        "bytes of the largest buffer; the device itself is asked, and the smaller number counts",
+        UNLIMITED,
+        within=FROM_ONE,
     )
     global_memory: int = whole(
-        "bytes of the device's memory; the device itself is asked, and the smaller number counts", UNLIMITED
+        "bytes of the device's memory; the device itself is asked, and the smaller number counts",
+        UNLIMITED,
+        within=FROM_ONE,
     )
     sub_buffers: bool = flag(
         "`no` where the driver does not deal well with parts of a buffer: intermediates then share whole buffers", True
@@ -320,7 +336,7 @@ class Device(BlockRecord):
     @property
     def models_textures(self) -> bool:
         """Whether the block says enough of its texture units for a roofline of contractions on textures."""
-        return bool(self.compute.texture_units and self.memory.local_bandwidth)
+        return bool(self.compute.texture_units and self.memory.local_bandwidth and self.memory.unit_memory)
 
     @property
     def models_occupancy(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from smartmem_rules.language.blocks.keys import BlockRecord, real, words
+from smartmem_rules.language.blocks.ranges import POSITIVE
 from smartmem_rules.records import dataclass
 
 
@@ -13,8 +14,8 @@ class Export(BlockRecord):
     rulesets: tuple[str, ...] = words("rule sets in the order in which they run", refers="ruleset")
     relaxes: tuple[str, ...] = words("what of floating-point arithmetic a rule may relax and still be used")
     node: float = real("what an operator costs however small it is, in nanoseconds")
-    bandwidth: float = real("bytes a nanosecond that operators read and write")
-    peak: float = real("scalar operations a nanosecond")
+    bandwidth: float = real("bytes a nanosecond that operators read and write", within=POSITIVE)
+    peak: float = real("scalar operations a nanosecond", within=POSITIVE)
     special: float = real("operations that an elementary function counts as", 10.0)
     stored: float = real("nanoseconds that a byte of a constant in the file counts as", 0.0)
     made: float = real("nanoseconds that an operator made by a rule costs beyond one of the model", 0.0)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from smartmem_rules.language.blocks.keys import UNLIMITED, BlockRecord, flag, real, whole, wholes, word, words
+from smartmem_rules.language.blocks.ranges import FROM_ONE, ITEMS, POSITIVE
 from smartmem_rules.records import dataclass
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class Chain(FuseBlock):
 class Wavefront(FuseBlock):
     """Recurrences one above the other: a layer follows some steps behind the one below it, in one launch."""
 
-    shares: int = whole("shares into which the steps of a recurrence may be cut", 16)
+    shares: int = whole("shares into which the steps of a recurrence may be cut", 16, within=FROM_ONE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,10 +173,12 @@ class Horizontal(FuseBlock):
     """Kernels that do not need each other share a launch (horizontal fusion: Rammer, HFUSE)."""
 
     launches: float = real("modelled time of a small kernel, in launches: on one core of a CPU, on all of a GPU")
-    kernels: int = whole("kernels of one launch at most: each has parameters of its own", 32)
-    group: int = whole("work-items of a work-group where no kernel asks for another number", 64)
+    kernels: int = whole("kernels of one launch at most: each has parameters of its own", 32, within=FROM_ONE)
+    group: int = whole("work-items of a work-group where no kernel asks for another number", 64, within=ITEMS)
     rereads: int = whole("reads of one tensor that count, in sizes of the result: a table is not read whole", 16)
-    largest_group: int = whole("work-items of the largest work-group that a launch of several kernels may have", 1024)
+    largest_group: int = whole(
+        "work-items of the largest work-group that a launch of several kernels may have", 1024, within=ITEMS
+    )
     spare_local_bytes: int = whole("bytes of local memory that a launch of several kernels leaves between them", 1024)
     deepest_first: bool = flag(
         "whether what joins two branches is computed by the kernel with the longer path of dependencies before it, so "
@@ -191,7 +194,7 @@ class Megakernel(FuseBlock):
     launches: float = real("modelled time of a small launch, in launches")
     waits: float = real("the time for which a unit may wait for another one, in launches")
     groups: int = whole("work-groups at least, to fill devices of more units than the plan was made for too", 16)
-    patience: float = real("how many times longer than modelled a work-group waits (spin limit)", 2.0)
+    patience: float = real("how many times longer than modelled a work-group waits (spin limit)", 2.0, within=POSITIVE)
     loss: float = real("percent of the time of launches that are not small which units may lose by waiting", 0.0)
 
 
@@ -199,7 +202,7 @@ class Megakernel(FuseBlock):
 class InOrder(FuseBlock):
     """Kernels of work-groups that need each other share a launch, in which work-groups take tasks in order (GPU)."""
 
-    kernels: int = whole("kernels of one launch at most: each has parameters of its own", 96)
+    kernels: int = whole("kernels of one launch at most: each has parameters of its own", 96, within=FROM_ONE)
     unit_items: int = whole(
         "work-items of a launch that a unit runs at once, whatever registers its kernels take; a launch has so many",
         256,

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.language.blocks.ranges import ANY, ITEMS, LARGEST, SIGNED, Range
 from smartmem_rules.language.syntax import Block, Span
 from smartmem_rules.records import dataclass
 
@@ -35,7 +36,7 @@ class Key:
         default: what holds where the key is absent, as the reference shows it; empty where it is required.
         expression: whether each text is a regular expression.
         whole: whether each number is a whole one.
-        signed: whether a number may be below 0.
+        within: which numbers there may be at each place; the last of them at all that follow.
     """
 
     name: str
@@ -50,7 +51,11 @@ class Key:
     default: str = ""
     expression: bool = False
     whole: bool = False
-    signed: bool = False
+    within: tuple[Range, ...] = (ANY,)
+
+    def range_at(self, number: int) -> Range:
+        """Which numbers may stand at a place among the values."""
+        return self.within[min(number, len(self.within) - 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,25 +111,27 @@ def flag(meaning: str, default: bool | object = MISSING) -> Any:
     return _field(Key("", "word", meaning, choices=("yes", "no")), lambda rows: rows[-1][0] in ("yes", True), default)
 
 
-def whole(meaning: str, default: Any = MISSING) -> Any:
+def whole(meaning: str, default: Any = MISSING, within: Range = ANY) -> Any:
     """A field of an integer."""
-    return _field(Key("", "number", meaning, whole=True), lambda rows: int(rows[-1][0]), default)
+    return _field(Key("", "number", meaning, whole=True, within=(within,)), lambda rows: int(rows[-1][0]), default)
 
 
-def real(meaning: str, default: Any = MISSING) -> Any:
+def real(meaning: str, default: Any = MISSING, within: Range = ANY) -> Any:
     """A field of a float."""
-    return _field(Key("", "number", meaning), lambda rows: float(rows[-1][0]), default)
+    return _field(Key("", "number", meaning, within=(within,)), lambda rows: float(rows[-1][0]), default)
 
 
-def wholes(meaning: str, default: Any = MISSING, least: int = 1, most: int | None = None) -> Any:
+def wholes(
+    meaning: str, default: Any = MISSING, least: int = 1, most: int | None = None, within: tuple[Range, ...] = (ANY,)
+) -> Any:
     """A field of a tuple of integers."""
-    key = Key("", "number", meaning, least=least, most=most, whole=True)
+    key = Key("", "number", meaning, least=least, most=most, whole=True, within=within)
     return _field(key, lambda rows: tuple(int(v) for v in rows[-1]), default)
 
 
-def rows_of_wholes(meaning: str, least: int, most: int | None) -> Any:
+def rows_of_wholes(meaning: str, least: int, most: int | None, within: tuple[Range, ...] = (ANY,)) -> Any:
     """A field of a tuple of tuples of integers, one for each entry of the key."""
-    key = Key("", "number", meaning, least=least, most=most, repeats=True, whole=True)
+    key = Key("", "number", meaning, least=least, most=most, repeats=True, whole=True, within=within)
     return _field(key, lambda rows: tuple(tuple(int(v) for v in row) for row in rows), ())
 
 
@@ -137,13 +144,13 @@ def clauses_of_wholes(meaning: str, record: Callable[..., Any], default: Any = M
 
 def rows_of_reals(meaning: str) -> Any:
     """A field of a tuple of tuples of floats, one for each entry of the key."""
-    key = Key("", "number", meaning, most=None, repeats=True, signed=True)
+    key = Key("", "number", meaning, most=None, repeats=True, within=(SIGNED,))
     return _field(key, lambda rows: tuple(tuple(float(v) for v in row) for row in rows), ())
 
 
 def spaces(meaning: str, *choices: str) -> Any:
     """A field of integers by the word that stands before them, one for each entry of the key."""
-    key = Key("", "space", meaning, least=2, most=None, choices=choices, repeats=True, whole=True)
+    key = Key("", "space", meaning, least=2, most=None, choices=choices, repeats=True, whole=True, within=(ITEMS,))
     return _field(key, lambda rows: {str(row[0]): tuple(int(v) for v in row[1:]) for row in rows}, dict)
 
 
@@ -185,7 +192,7 @@ def _shown(default: Any) -> str:
     return str(default)
 
 
-UNLIMITED = 1 << 62
+UNLIMITED = LARGEST
 """Bytes or operations that nothing exceeds."""
 
 

@@ -24,6 +24,7 @@ from smartmem_rules.language.blocks.keys import (
     wholes,
     word,
 )
+from smartmem_rules.language.blocks.ranges import FROM_ONE, ITEMS
 from smartmem_rules.records import dataclass
 
 ELEMENTS = ("float32", "float16", "bfloat16", "int8")
@@ -99,8 +100,10 @@ class Matrix(BlockRecord):
 
     factors: str = word("the type of both factors' elements", *ELEMENTS)
     sums: str = word("the type in which products are summed", *SUMS)
-    shape: tuple[int, ...] = wholes("rows and columns of the sums, and depth, of one product", least=3, most=3)
-    lanes: int = whole("work-items of a sub-group, which multiply together")
+    shape: tuple[int, ...] = wholes(
+        "rows and columns of the sums, and depth, of one product", least=3, most=3, within=(FROM_ONE,)
+    )
+    lanes: int = whole("work-items of a sub-group, which multiply together", within=ITEMS)
     capability: tuple[int, ...] = wholes("NVIDIA's compute capability from which on there is one", (0, 0), 2, 2)
     until: tuple[int, ...] = wholes("compute capability from which on there is none any more; 0 0: none", (0, 0), 2, 2)
     extension: str = text("the OpenCL extension without which there is none", "")
@@ -120,8 +123,10 @@ class Matrix(BlockRecord):
         *OPERANDS,
         default="registers",
     )
-    widths: tuple[int, ...] = wholes("columns that one product may have, with operands in local memory", ())
-    passes: int = whole("products of parts of the factors that make one product", 1)
+    widths: tuple[int, ...] = wholes(
+        "columns that one product may have, with operands in local memory", (), within=(FROM_ONE,)
+    )
+    passes: int = whole("products of parts of the factors that make one product", 1, within=FROM_ONE)
     longest_sum: int = whole(
         "products that one sum takes before it is added to a sum in float32; 0: as many as without a unit", 0
     )

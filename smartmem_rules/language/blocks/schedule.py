@@ -19,6 +19,16 @@ from smartmem_rules.language.blocks.keys import (
     words,
 )
 from smartmem_rules.language.blocks.matrix import ELEMENTS, OPERANDS
+from smartmem_rules.language.blocks.ranges import (
+    FEW,
+    FEW_OR_NONE,
+    FROM_ONE,
+    ITEMS,
+    ITEMS_OR_NONE,
+    POSITIVE,
+    VECTORS_OF_FOUR,
+    Range,
+)
 from smartmem_rules.records import dataclass
 
 TEMPLATES = ("panel", "words", "bytes", "winograd", "group", "tile", "pointwise", "reduction", "scan")
@@ -71,8 +81,8 @@ class RegisterTiles(Schedule):
         first_cache: bytes and ways of a core's first cache; empty where they are not known.
     """
 
-    rows: tuple[int, ...] = wholes("rows of the register tile to choose from")
-    vectors: tuple[int, ...] = wholes("vectors of columns of the register tile to choose from")
+    rows: tuple[int, ...] = wholes("rows of the register tile to choose from", within=(FEW,))
+    vectors: tuple[int, ...] = wholes("vectors of columns of the register tile to choose from", within=(FEW,))
     other_registers: int = whole("vector registers that hold no sums but what is multiplied", 4)
     scratch_bytes: int = whole("bytes that one work-item keeps to itself")
     step_overhead: float = real("what a step of the reduction costs besides, in products of a vector", 0.0)
@@ -111,22 +121,30 @@ class RegisterTiles(Schedule):
 class Panel(RegisterTiles):
     """Rows staged in cache, packed columns, register tiles (CPU)."""
 
-    row_vectors: int = whole("vectors of columns for a single row, and for ranges from one row on; 0: as for others", 0)
+    row_vectors: int = whole(
+        "vectors of columns for a single row, and for ranges from one row on; 0: as for others", 0, within=FEW_OR_NONE
+    )
     in_place_rows: int = whole("rows of a batch up to which factors that are no constants are read where they lie", 0)
-    staging_share: int = whole("columns are split, and rows staged again, while staging is one part in so many", 20)
-    staged_operations: float = real("operations on staged rows in the time of a product of a vector", 5.0)
+    staging_share: int = whole(
+        "columns are split, and rows staged again, while staging is one part in so many", 20, within=FROM_ONE
+    )
+    staged_operations: float = real(
+        "operations on staged rows in the time of a product of a vector", 5.0, within=POSITIVE
+    )
     panel_bytes: int = whole("bytes of staged rows")
-    window_rows: int = whole("most neighbouring rows whose windows are computed together", 1)
+    window_rows: int = whole("most neighbouring rows whose windows are computed together", 1, within=FEW)
     group_columns: int = whole("convolutions of groups with at most so many columns each are sums over windows", 0)
-    items: int = whole("work-items that balance the device", 1)
-    smallest_block: int = whole("rows below which columns are split instead", 1)
+    items: int = whole("work-items that balance the device", 1, within=ITEMS)
+    smallest_block: int = whole("rows below which columns are split instead", 1, within=FROM_ONE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FewBitWeights(Schedule):
     """Right factors of the panel template that stay integers of few bits: register tiles unpack them (CPU)."""
 
-    bits: tuple[int, ...] = wholes("bits of an integer in a word of 32, the fewest first")
+    bits: tuple[int, ...] = wholes(
+        "bits of an integer in a word of 32, the fewest first", within=(Range(only=(1, 2, 4, 8, 16), usual=4),)
+    )
     elements: int = whole("weights below which a factor is unpacked when the plan is made", 1)
     ahead: int = whole("bytes by which a register tile of one row requests weights before it reads them", 0)
 
@@ -135,7 +153,7 @@ class FewBitWeights(Schedule):
 class ByteProducts(Schedule):
     """Products of integers of 8 bits by the panel template: four of them in a word, sums of 32 bits (CPU)."""
 
-    depth: int = whole("steps of the reduction at most, of which a work-item keeps whole rows", 1)
+    depth: int = whole("steps of the reduction at most, of which a work-item keeps whole rows", 1, within=FROM_ONE)
     right_bytes: int = whole("bytes of a right factor that is no constant, which a work-item packs, at most", 0)
 
 
@@ -148,7 +166,7 @@ class Winograd(RegisterTiles):
 
     input: Matrix = rows_of_reals("a row of the input's transform B^T")
     weights: Matrix = rows_of_reals("a row of the weights' transform G")
-    weights_over: float = real("the divisor of the rows of `weights`", 1.0)
+    weights_over: float = real("the divisor of the rows of `weights`", 1.0, within=POSITIVE)
     output: Matrix = rows_of_reals("a row of the output's transform A^T")
     pays_below: float = real("filtering is taken below this part of the direct convolution's modelled time", 0.9)
     transform_step: float = real("what an operation of a transform costs, in products of a vector", 0.0)
@@ -185,8 +203,12 @@ class WorkGroup:
         3,
         3,
     )
-    row_team: int = whole("work-items that make what a row needs, in turn, where few of a tile's would share a row", 8)
-    smallest_row_team: int = whole("so many of a tile's work-items that share a row need no such teams", 4)
+    row_team: int = whole(
+        "work-items that make what a row needs, in turn, where few of a tile's would share a row", 8, within=ITEMS
+    )
+    smallest_row_team: int = whole(
+        "so many of a tile's work-items that share a row need no such teams", 4, within=ITEMS
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,12 +230,15 @@ class Group(Schedule):
         *OPERANDS,
         default="registers",
     )
-    splits: tuple[int, ...] = wholes("work-groups that may share one reduction (split-K), to choose from", (1,))
+    splits: tuple[int, ...] = wholes(
+        "work-groups that may share one reduction (split-K), to choose from", (1,), within=(ITEMS,)
+    )
     tile: tuple[tuple[int, ...], ...] = rows_of_wholes(
         "sizes of a work-group to choose from: rows, columns, K step, slices of the step (slice-K), rows and columns "
         "of each sub-group, steps in local memory at once",
         7,
         7,
+        within=(ITEMS,),
     )
     work_group: WorkGroup = part(WorkGroup)
     cycles: GroupCycles = part(GroupCycles)
@@ -229,9 +254,9 @@ class Group(Schedule):
 class Tile(Schedule):
     """A register tile that every device and both memories take."""
 
-    rows: tuple[int, ...] = wholes("rows of the register tile", (1,))
-    columns: tuple[int, ...] = wholes("columns of the register tile", (4,))
-    group: int = whole("work-items of a work-group on GPUs", 64)
+    rows: tuple[int, ...] = wholes("rows of the register tile", (1,), within=(FEW,))
+    columns: tuple[int, ...] = wholes("columns of the register tile", (4,), within=(VECTORS_OF_FOUR,))
+    group: int = whole("work-items of a work-group on GPUs", 64, within=ITEMS)
     takes_below: float = real(
         "beside tiles in local memory: taken below this part of their modelled time, because registers ask less of "
         "what all units share",
@@ -244,11 +269,13 @@ class Elementwise(Schedule):
     """Elementwise and window kernels: how they share out their elements."""
 
     items: int = whole(
-        "work-items among which rows of the output are divided; 0 where work-items take vectors of it", 0
+        "work-items among which rows of the output are divided; 0 where work-items take vectors of it",
+        0,
+        within=ITEMS_OR_NONE,
     )
-    group: int = whole("work-items of a work-group that share out vectors of the output", 64)
-    places: int = whole("vectors of the output that a work-item computes", 1)
-    window_rows: int = whole("most neighbouring rows whose windows a work-item computes together", 1)
+    group: int = whole("work-items of a work-group that share out vectors of the output", 64, within=ITEMS)
+    places: int = whole("vectors of the output that a work-item computes", 1, within=ITEMS)
+    window_rows: int = whole("most neighbouring rows whose windows a work-item computes together", 1, within=FEW)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,10 +287,12 @@ class Scans(Elementwise):
 class Rows(Elementwise):
     """Row reductions: a work-item or a team of them takes a row."""
 
-    team: tuple[int, ...] = wholes("work-items that may share a row, to choose from", (1,))
-    team_group: int = whole("work-items of a work-group whose teams compute rows", 64)
-    vectors: int = whole("vectors of a row for each member of a team", 1)
-    few_rows: int = whole("use one vector for each member when rows < work-items of all units / `few_rows`", 8)
+    team: tuple[int, ...] = wholes("work-items that may share a row, to choose from", (1,), within=(ITEMS,))
+    team_group: int = whole("work-items of a work-group whose teams compute rows", 64, within=ITEMS)
+    vectors: int = whole("vectors of a row for each member of a team", 1, within=FEW)
+    few_rows: int = whole(
+        "use one vector for each member when rows < work-items of all units / `few_rows`", 8, within=FROM_ONE
+    )
     alone_most: int = whole(
         "elements that a work-item sums alone where a vector holds several neighbouring rows and a work-group for each "
         "unit of the device has more work-items than there are vectors; teams share longer rows. 0: no team does",

@@ -35,6 +35,7 @@ from smartmem_rules.language.fixes import (
     spelling,
 )
 from smartmem_rules.language.schema import SUBJECTS, keys_of_block, keys_of_kind
+from smartmem_rules.rulebase.checks.meant.numbers import out_of_range
 
 Known = Mapping[str, Collection[str]]
 """The names of items by kind: `ruleset`, `table`, `fuse`."""
@@ -170,15 +171,8 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
             message = f"`{key.name}` takes {'numbers' if wants_number else 'words'}, not `{value}`"
             said = value_meant(key, value, entry, number) or advice(f"write `{key.name} {_example(key)};`")
             yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}", fix=said)
-        elif isinstance(value, int | float) and (
-            (value < 0 and not key.signed) or (key.whole and not float(value).is_integer())
-        ):
-            kind = "a whole number" if key.whole else "a number"
-            message = f"`{key.name}` is {kind} from 0 on, not {value}"
-            shown = f"write `{key.name} {abs(round(value)) if key.whole else abs(value)};`"
-            yield Diagnostic(
-                Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}", fix=advice(shown)
-            )
+        elif isinstance(value, int | float) and (wrong_number := out_of_range(key, entry, number, value)) is not None:
+            yield wrong_number
         elif key.choices and not wants_number and value not in key.choices:
             near = value_meant(key, value, entry, number) or spelling(str(value), key.choices, place)
             clause = effects_shown(str(value)) if key.kind == "clause" else ""

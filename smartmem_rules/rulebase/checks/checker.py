@@ -31,6 +31,7 @@ from smartmem_rules.rulebase.checks.meaning_checks import (
     check_members,
     check_shapes,
 )
+from smartmem_rules.rulebase.checks.meant.block_sizes import check_block_sizes
 from smartmem_rules.rulebase.checks.operators.arithmetic import check_arithmetic
 from smartmem_rules.rulebase.checks.operators.definitions import (
     check_constant,
@@ -199,8 +200,8 @@ class _Checker:
             case s.Block():
                 found = [*check_block(item, self.known)]
                 yield from found
-                if item.kind == "matrix" and not found:
-                    yield from check_matrix(item)
+                if not found:
+                    yield from check_matrix(item) if item.kind == "matrix" else check_block_sizes(item)
                 yield from check_level(item)
 
     def _ruleset(self, rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
