@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from random import Random
 
@@ -35,7 +36,7 @@ class Trial:
 def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 60) -> Trial:
     """Up to `wanted` probes of one overload; an error that no other operands can mend ends the search."""
     probes: list[Probe] = []
-    reason = ""
+    reason, failures = "", list[DefinitionError]()
     for number in range(attempts):
         drawing = Drawing(base, operator, Random(number), number)
         try:
@@ -47,6 +48,7 @@ def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 
         except DefinitionError as failure:
             if is_certain(failure):
                 return Trial(tuple(probes), failure, str(failure))
+            failures.append(failure)
             reason = str(failure)
             continue
         except Exception as failure:  # an author's definition may break anything; that must not end the check
@@ -60,7 +62,15 @@ def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 
             probes = _fitting(base, operator, wanted)
         except DefinitionError as failure:
             return Trial((), failure, str(failure))
-    return Trial(tuple(probes), None, reason)
+    return Trial(tuple(probes), None if probes else always_outside(failures), reason)
+
+
+def always_outside(failures: Sequence[DefinitionError]) -> DefinitionError | None:
+    """The failure of uses that fulfil the requirements and all take the same element from behind the same list."""
+    texts = {str(failure) for failure in failures}
+    if len(failures) < _ENOUGH or len(texts) != 1 or not OUTSIDE_LIST.search(texts.pop()):
+        return None
+    return failures[0]
 
 
 def absent_read(base: Definitions, operator: s.Operator, attempts: int = 8) -> DefinitionError | None:
@@ -107,5 +117,9 @@ def _fitting(base: Definitions, operator: s.Operator, wanted: int) -> list[Probe
 
 
 _FITTING_ATTEMPTS = 40
+_ENOUGH = 3
+"""Uses that fail alike, from which on no other is expected to be right."""
+OUTSIDE_LIST = re.compile(r"position (-?\d+) in a list of ([1-9]\d*)$")
+"""What taking an element says that the list does not have; it has others."""
 ABSENT = "the operand is absent"
 """What a definition says that reads an absent operand."""

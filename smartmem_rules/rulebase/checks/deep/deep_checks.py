@@ -19,6 +19,7 @@ from smartmem_rules.language.fixes import advice, replacement
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.deep.definition_fixes import mended
 from smartmem_rules.rulebase.checks.deep.guard_checks import fits_nothing, never_fires
+from smartmem_rules.rulebase.checks.deep.list_positions import outside_list
 from smartmem_rules.rulebase.checks.deep.read_fixes import read_mended
 from smartmem_rules.rulebase.checks.deep.side_checks import sides_differ
 from smartmem_rules.rulebase.checks.deep.side_findings import Finding, rewrite_finding
@@ -48,6 +49,10 @@ class DeepChecker:
         """The problems of a definition; `written` is the operator as its author wrote it."""
         found = self._known(("operator", operator), [], lambda: _operator_finding(self, operator))
         if "failure" in found:
+            outside = outside_list(written, found["failure"])
+            if outside is not None:
+                yield outside
+                return
             note = "found by trying operand types that its signature admits"
             message = f"`{operator.name}` cannot be computed: {found['failure']}"
             place = _place_of(found.get("at"), written)
