@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from random import Random
 
-from smartmem_rules.analysis.fitting import fitting
+from smartmem_rules.analysis.fitting import fitting, is_certain
 from smartmem_rules.analysis.probes import WITHOUT_OPTIONALS, Drawing, Operand
 from smartmem_rules.language import syntax as s
 from smartmem_rules.records import dataclass
@@ -45,7 +45,7 @@ def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 
             reason = str(unsupported)
             continue
         except DefinitionError as failure:
-            if _is_certain(failure):
+            if is_certain(failure):
                 return Trial(tuple(probes), failure, str(failure))
             reason = str(failure)
             continue
@@ -56,7 +56,10 @@ def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 
         if len(probes) == wanted:
             break
     if not probes:
-        probes = _fitting(base, operator, wanted)
+        try:
+            probes = _fitting(base, operator, wanted)
+        except DefinitionError as failure:
+            return Trial((), failure, str(failure))
     return Trial(tuple(probes), None, reason)
 
 
@@ -78,7 +81,11 @@ def absent_read(base: Definitions, operator: s.Operator, attempts: int = 8) -> D
 
 
 def _fitting(base: Definitions, operator: s.Operator, wanted: int) -> list[Probe]:
-    """Probes of a definition whose requirements no plain drawing fulfils."""
+    """Probes of a definition whose requirements no plain drawing fulfils.
+
+    Raises:
+        DefinitionError: what no other operands can mend.
+    """
     probes: list[Probe] = []
     for number in range(_FITTING_ATTEMPTS):
         found = fitting(base, operator, number)
@@ -87,7 +94,11 @@ def _fitting(base: Definitions, operator: s.Operator, wanted: int) -> list[Probe
         operands, attributes, outputs = found
         try:
             instance = instantiate_overload(base, operator, operands, attributes, outputs)
-        except (Unsupported, DefinitionError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+        except DefinitionError as failure:
+            if is_certain(failure):
+                raise
+            continue
+        except (Unsupported, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
             continue
         probes.append(Probe(tuple(operands), attributes, instance))
         if len(probes) == wanted:
@@ -98,18 +109,3 @@ def _fitting(base: Definitions, operator: s.Operator, wanted: int) -> list[Probe
 _FITTING_ATTEMPTS = 40
 ABSENT = "the operand is absent"
 """What a definition says that reads an absent operand."""
-_CERTAIN = (
-    "operands of",
-    "its definition",
-    "element is needed",
-    "before the model runs",
-    "used as an index",
-    "no dtype",
-    "has no value here",
-    "is a list of tensors",
-)
-"""What messages of definitions say that no other operand types or attributes can mend."""
-
-
-def _is_certain(failure: DefinitionError) -> bool:
-    return any(clue in str(failure) for clue in _CERTAIN)

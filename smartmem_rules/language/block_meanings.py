@@ -75,13 +75,8 @@ def at_home(block: Block, entry: Entry) -> Fix | None:
             return advice(f"leave it out; the template {' and '.join(templates)} has it: `template {templates[0]};`")
     if others and block.subject in SUBJECTS[block.kind]:
         has = f"`{key}` is a key of blocks for {' and '.join(others)}"
-        own = _free_keys(block, entry)
-        if not own:
-            return advice(f"leave it out: {has}, `{block.kind} NAME for {others[0]}`")
-        values = " ".join(map(str, entry.values))
-        shown = [f"`{one.name} {values};` ({one.meaning})" for one in own]
-        meant = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-        return advice(f"write {meant} if that is meant, or leave it out: {has}")
+        otherwise = f"leave it out: {has}, `{block.kind} NAME for {others[0]}`"
+        return _own_meant(block, entry, has, otherwise)
     kinds = [kind for kind in BLOCK_WORDS if kind not in SUBJECTS and kind != block.kind and key in _names(kind, None)]
     if kinds == ["strategy"]:
         return advice(
@@ -95,6 +90,17 @@ def at_home(block: Block, entry: Entry) -> Fix | None:
     return None
 
 
+def _own_meant(block: Block, entry: Entry, has: str, otherwise: str) -> Fix:
+    """The keys of a block that may be meant by one of other blocks, which is the text `has`."""
+    own = _free_keys(block, entry)
+    if not own:
+        return advice(otherwise)
+    values = " ".join(map(str, entry.values))
+    shown = [f"`{one.name} {values};` ({one.meaning})" for one in own]
+    meant = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return advice(f"write {meant} if that is meant, or leave it out: {has}")
+
+
 def _free_keys(block: Block, entry: Entry) -> list[Key]:
     """The keys that a block does not give yet and that take the values of an entry; of many those like its own."""
     given = {one.key for one in block.entries}
@@ -105,6 +111,8 @@ def _free_keys(block: Block, entry: Entry) -> list[Key]:
         if key.name not in given and {key.kind} == kinds
         if len(entry.values) >= key.least and (key.most is None or len(entry.values) <= key.most)
         if not key.choices or set(map(str, entry.values)) <= set(key.choices)
+        if all(key.range_at(place).admits(n) for place, n in enumerate(entry.values) if not isinstance(n, str))
+        if not key.whole or all(float(n).is_integer() for n in entry.values if not isinstance(n, str))
     ]
     if len(found) > _FREE:
         near = alike(entry.key, [key.name for key in found])[:_FREE]

@@ -40,7 +40,7 @@ def check_operator_family(
             yield Diagnostic(Code.UNKNOWN_OPERATOR, "error", message, span, fix=fix)
 
 
-def not_chosen(pattern: s.PatternOperator, rule: s.Rewrite) -> Diagnostic:
+def not_chosen(pattern: s.PatternOperator, rule: s.Rewrite, families: Families) -> Diagnostic:
     """A family of which nothing says which operator is meant; a left side has chosen its operators by then."""
     if _is_choice(rule.left, rule.right):
         message = "both sides are the same, whichever operator is chosen, so the rule does nothing"
@@ -48,6 +48,12 @@ def not_chosen(pattern: s.PatternOperator, rule: s.Rewrite) -> Diagnostic:
         return Diagnostic(Code.SAME_SIDES, "error", message, rule.right.span, fix=fix)
     message = f"the left side does not say which operator of `{pattern.operator}` this is"
     fix = advice("name the family: `family NAME = ...`, and write its name on both sides")
+    members = set(pattern.operator.split(OR))
+    named = next((name for name, one in families.items() if set(one) == members), None)
+    if named is not None and named != pattern.operator:
+        fix = advice(f"write `{named}`, the family of these operators, here and on the left side")
+    elif pattern.operator in families:
+        fix = advice(f"write `{pattern.operator}` on the left side, too: it is one operator there and here")
     return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, pattern.place("name"), fix=fix)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.choices import Families
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
@@ -50,9 +52,11 @@ from smartmem_rules.rulebase.patterns import joined_by
 Operators = Mapping[str, Sequence[s.Operator]]
 ABSENT = "_"
 
+_NO_FAMILIES: Families = MappingProxyType({})
+
 
 def check_rewrite(
-    rule: s.Rewrite, operators: Operators, functions: Functions, names: Names, families: Collection[str] = ()
+    rule: s.Rewrite, operators: Operators, functions: Functions, names: Names, families: Families = _NO_FAMILIES
 ) -> Iterator[Diagnostic]:
     """The problems of one rewrite; a bidirectional one must hold in both directions."""
     rule = names.with_applications(rule)
@@ -185,7 +189,7 @@ def check_duplicate_rewrites(rules: Sequence[s.Rewrite], operators: Operators) -
 
 
 def check_pattern(
-    pattern: s.Pattern, operators: Operators, names: Names, rule: s.Rewrite, families: Collection[str] = ()
+    pattern: s.Pattern, operators: Operators, names: Names, rule: s.Rewrite, families: Families = _NO_FAMILIES
 ) -> Iterator[Diagnostic]:
     """Unknown operators, operand counts, attributes and outputs in a pattern of a rule."""
     named_otherwise = names.constants.keys() | ABSENT_ELSEWHERE
@@ -195,7 +199,7 @@ def check_pattern(
         return
     overloads = operators.get(pattern.operator)
     if OR in pattern.operator or pattern.operator in families:
-        yield not_chosen(pattern, rule)
+        yield not_chosen(pattern, rule, families)
     elif overloads is None:
         yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
     else:
@@ -223,6 +227,10 @@ def _check_output(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -
             f"`{pattern.operator}` has {most} output{'' if most == 1 else 's'}, so there is no `.{pattern.output}`"
         )
         fix = advice("outputs are counted from 0; the first needs no number")
+        if most == 1:
+            fix = advice(f"leave `.{pattern.output}` out: its one output needs no number")
+        elif pattern.output == most:
+            fix = advice(f"outputs are counted from 0, and the first needs no number: the last one is `.{most - 1}`")
         yield Diagnostic(Code.UNKNOWN_OUTPUT, "error", message, pattern.place("name"), fix=fix)
 
 

@@ -10,11 +10,13 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement
 from smartmem_rules.language.printing.printer import print_expression
-from smartmem_rules.language.vocabulary import IMPLICIT_DTYPE_VARIABLE
+from smartmem_rules.language.vocabulary import ELEMENT_FUNCTIONS, IMPLICIT_DTYPE_VARIABLE
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.expr import ALL_DTYPES
 
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "and", "or"})
+_OF_OTHER_TYPES = frozenset({"isnan", "isinf", "float", "pow"})
+"""Functions of elements whose result may have another type than what they are given."""
 _ADDS_UP = frozenset({"sum", "prod", "mean"})
 
 
@@ -122,10 +124,15 @@ def _one_dtype(failure: str, operator: s.Operator, place: s.Span) -> Fix:
     if goal is None or not wrong:
         return advice(general)
     target = goal if goal in ALL_DTYPES else f"dtype({_named(operator, goal)})"
-    new = f"cast({print_expression(wrong[0])}, {target})"
+    new = f"cast({print_expression(_before_cast(wrong[0]))}, {target})"
     kept = "`, `".join(print_expression(one) for one, dtype in leaves if dtype == goal)
     said = f"`{print_expression(wrong[0])}` has another element type than `{kept}`: write `{new}`"
     return replacement(said, wrong[0].span, new) if len(wrong) == 1 else advice(said)
+
+
+def _before_cast(expr: s.Expression) -> s.Expression:
+    """What a cast is of: to another type it is cast at once."""
+    return expr.arguments[0] if isinstance(expr, s.Call) and expr.function == "cast" else expr
 
 
 def _named(operator: s.Operator, dtype: str) -> str:
@@ -146,10 +153,17 @@ def _terms(expr: s.Expression) -> Iterator[s.Expression]:
 
 
 def _dtype_of(expr: s.Expression, operator: s.Operator) -> str | None:
-    """The element type of a read or an index, as the signature names it; None where that is not plain."""
+    """The element type of an expression, as the signature names it; None where that is not plain."""
     if isinstance(expr, s.Subscript) and isinstance(expr.base, s.Name):
         name = expr.base.id
         return next((i.type.dtype for i in operator.inputs if i.name == name and i.type is not None), None)
+    if isinstance(expr, s.Call) and expr.arguments:
+        if expr.function in ("cast", "bitcast"):
+            target = expr.arguments[-1]
+            return target.id if isinstance(target, s.Name) and target.id in ALL_DTYPES else None
+        place = 1 if expr.function == "select" else 0
+        known = expr.function in ELEMENT_FUNCTIONS.keys() - _OF_OTHER_TYPES and place < len(expr.arguments)
+        return _dtype_of(expr.arguments[place], operator) if known else None
     loops = {node.name for node in nodes(operator) if isinstance(node, s.Binder)}
     return "int64" if isinstance(expr, s.Name) and expr.id in loops else None
 
