@@ -13,6 +13,7 @@ from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import GIVING_LISTS
 from smartmem_rules.rulebase.checks.meant.dtypes import dtype_meant
+from smartmem_rules.rulebase.checks.meant.kinds import misdeclared
 from smartmem_rules.rulebase.checks.operators.definitions import shape_names
 from smartmem_rules.rulebase.checks.operators.spreading import spread_extents
 
@@ -33,6 +34,7 @@ def check_comparisons(item: s.Item, operators: Operators) -> Iterator[Diagnostic
     """Numbers, texts and lists that are compared with one another: they are never equal."""
     kinds = kinds_in(item, operators)
     hidden = {node.name for node in nodes(item) if isinstance(node, s.Binder)}
+    hidden |= misdeclared(item) if isinstance(item, s.Operator) else set()
     kinds = {name: kind for name, kind in kinds.items() if name not in hidden}
     for node in nodes(item):
         match node:

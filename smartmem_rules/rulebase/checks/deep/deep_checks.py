@@ -23,6 +23,7 @@ from smartmem_rules.rulebase.checks.deep.read_fixes import read_mended
 from smartmem_rules.rulebase.checks.deep.side_checks import sides_differ
 from smartmem_rules.rulebase.checks.deep.side_findings import Finding, rewrite_finding
 from smartmem_rules.rulebase.checks.meaning_checks import elements_required
+from smartmem_rules.rulebase.checks.meant.digits import remainder_meant
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
 _MOST_IN_MEMORY = 4096
@@ -264,7 +265,8 @@ def _reads_outside(base: DeepChecker, written: s.Operator, made: s.Operator, fou
         or (
             None
             if read is None
-            else axis_meant(written, read)
+            else remainder_meant(written, read)
+            or axis_meant(written, read)
             or read_mended(base, written, made, read, outside["reason"])
             or extent_meant(written, read)
         )
