@@ -77,7 +77,7 @@ class DeepChecker:
         key = "rewrite", rule.left, rule.right, rule.bidirectional, rule.guards
         found = cast("Finding", self._known(key, names, lambda: rewrite_finding(self, rule)))
         if found.get("vacuous"):
-            yield never_fires(written, found["vacuous"], found["parts"], found.get("tie"))
+            yield never_fires(written, found["vacuous"], found["parts"], found.get("tie"), found.get("free", ()))
         elif "fits_nothing" in found:
             yield fits_nothing(written, found["fits_nothing"])
         elif "differs" in found:
