@@ -64,7 +64,9 @@ class LayoutWeights(BlockRecord):
     buffer_axes: int = whole("axes along which a buffer is addressed directly (SmartMem's k)", 1)
     image_axes: int = whole("axes along which an image is addressed directly", 2)
     copies: int = whole("further layouts in which one tensor may be kept, 0 or 1", 0)
-    copy_gain: float = real("how often a kernel that only copies a tensor has to save what it costs", 1.0)
+    copy_gain: float = real(
+        "how often a kernel that only copies a tensor has to save what it costs", 1.0, within=POSITIVE
+    )
     sweeps: int = whole("passes of the local search from which the solver starts", 4)
     solver_seconds: float = real("time that the solver may take for the choice over the whole graph", 10.0)
     least_gain: float = real("nanoseconds that other kernels than those of the rules have to save", 1.0)
