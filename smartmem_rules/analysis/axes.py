@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement
@@ -11,13 +13,13 @@ from smartmem_rules.language.printing.printer import print_expression
 def axis_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:
     """How to write the first index of a read that cannot belong to its axis by the names in the signature."""
     shape = _shape(operator, read)
+    last_one = _from_the_end(read, shape)
+    if last_one is not None:
+        return last_one
     ranges = _ranges(operator, read)
     for axis, (item, extent) in enumerate(zip(read.items, shape, strict=False)):
         if isinstance(item, s.Splat | s.Broadcast | s.Slice) or not isinstance(extent, s.Name):
             return None
-        if isinstance(item, s.Unary) and item.operator == "-" and isinstance(item.operand, s.Number):
-            last = f"{extent.id} - {item.operand.value}"
-            return replacement(f"indices count from 0: write `{last}`", item.span, last)
         runs = ranges.get(item.id) if isinstance(item, s.Name) else None
         if runs is not None and runs != extent.id:
             assert isinstance(read.base, s.Name)
@@ -33,6 +35,19 @@ def axis_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:
                     f"{said}: write another index, or `require {runs} == {extent.id}`"
                 )
             return advice(f"{said}: exchange the indices, or `require {runs} == {extent.id}`")
+    return None
+
+
+def _from_the_end(read: s.Subscript, shape: Sequence[s.Expression]) -> Fix | None:
+    """What to write for `x[-1]`: the extent of its axis less one."""
+    for step in (1, -1):
+        for item, extent in zip(read.items[::step], shape[::step], strict=False):
+            if any(isinstance(one, s.Splat | s.Broadcast | s.Slice) for one in (item, extent)):
+                break
+            if isinstance(item, s.Unary) and item.operator == "-" and isinstance(item.operand, s.Number):
+                shown = print_expression(extent)
+                last = f"{shown if isinstance(extent, s.Name) else f'({shown})'} - {item.operand.value}"
+                return replacement(f"indices count from 0: write `{last}`", item.span, last)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from smartmem_rules.analysis.equal_extents import equal_extents, free_extents
 from smartmem_rules.analysis.satisfiability import satisfiable
 from smartmem_rules.analysis.types.typing import ATTEMPTS, Solver, facts_of
 from smartmem_rules.language import syntax as s
@@ -27,7 +28,7 @@ def contradiction(base: Definitions, left: s.Pattern | None, guards: Sequence[s.
         guards: of which the parts are counted that `and` joins.
     """
     parts = list(conjuncts(*guards))
-    given = [] if left is None else list(_lengths(base, left))
+    given = [] if left is None else list(_demanded(base, left, guards))
     if not parts or satisfiable([*parts, *given]) is not False:
         return []
     kept = list(range(len(parts)))
@@ -38,13 +39,31 @@ def contradiction(base: Definitions, left: s.Pattern | None, guards: Sequence[s.
     return kept
 
 
-def tie(base: Definitions, left: s.Pattern, guards: Sequence[s.Expression], numbers: Sequence[int]) -> str | None:
-    """What the left side ties together so that some parts of the guards contradict it; None where it takes no part."""
+def tie(
+    base: Definitions, left: s.Pattern, guards: Sequence[s.Expression], numbers: Sequence[int]
+) -> tuple[str, list[str]] | None:
+    """What the left side ties together so that some parts of the guards contradict it; None where it takes no part.
+
+    With it come extents of the same tensors that it does not tie.
+    """
     parts = list(conjuncts(*guards))
     kept = [parts[number] for number in numbers]
     if satisfiable(kept) is False:
         return None
-    return next((print_expression(one) for one in _lengths(base, left) if satisfiable([*kept, one]) is False), None)
+    demanded = list(_demanded(base, left, guards))
+    alone = [one for one in demanded if satisfiable([*kept, one]) is False]
+    if not alone and satisfiable([*kept, *demanded]) is False:
+        spoken = set(nodes(tuple(kept)))
+        alone = [one for one in demanded if isinstance(one, s.Binary) and {one.left, one.right} <= spoken]
+    for one in alone[:1]:
+        return print_expression(one), free_extents(base, left, one, facts_of(tuple(guards)).ranks)
+    return None
+
+
+def _demanded(base: Definitions, left: s.Pattern, guards: Sequence[s.Expression]) -> Iterator[s.Expression]:
+    """What the left side ties together, of that of which guards speak."""
+    yield from _lengths(base, left)
+    yield from equal_extents(base, left, guards, facts_of(tuple(guards)).ranks)
 
 
 def _lengths(base: Definitions, left: s.Pattern) -> Iterator[s.Expression]:

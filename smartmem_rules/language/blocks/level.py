@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smartmem_rules.language.blocks.keys import BlockRecord, part, real, whole, word, words
-from smartmem_rules.language.blocks.ranges import FROM_ONE, POSITIVE, Range
+from smartmem_rules.language.blocks.ranges import FROM_ONE, POSITIVE
 from smartmem_rules.language.blocks.strategy import Phase
 from smartmem_rules.records import dataclass
 
@@ -63,8 +63,10 @@ class LayoutWeights(BlockRecord):
     scattered_write: float = real("a write that leaves a vector's elements apart", 2.0)
     buffer_axes: int = whole("axes along which a buffer is addressed directly (SmartMem's k)", 1)
     image_axes: int = whole("axes along which an image is addressed directly", 2)
-    copies: int = whole("further layouts in which one tensor may be kept, 0 or 1", 0, within=Range(high=1))
-    copy_gain: float = real("how often a kernel that only copies a tensor has to save what it costs", 1.0)
+    copies: int = whole("further layouts in which one tensor may be kept, 0 or 1", 0)
+    copy_gain: float = real(
+        "how often a kernel that only copies a tensor has to save what it costs", 1.0, within=POSITIVE
+    )
     sweeps: int = whole("passes of the local search from which the solver starts", 4)
     solver_seconds: float = real("time that the solver may take for the choice over the whole graph", 10.0)
     least_gain: float = real("nanoseconds that other kernels than those of the rules have to save", 1.0)

@@ -14,7 +14,6 @@ class Range:
 
     Attributes:
         above: `low` is none of them.
-        of: they are multiples of it.
         only: where there are so few that they can be listed, all of them.
         usual: one of them that most authors would mean.
     """
@@ -22,7 +21,6 @@ class Range:
     low: float = 0
     high: float = LARGEST
     above: bool = False
-    of: int = 1
     only: tuple[int, ...] = ()
     usual: float | None = None
 
@@ -30,16 +28,12 @@ class Range:
         """Whether a number is one of them."""
         if self.only:
             return value in self.only
-        if self.of > 1 and value % self.of:
-            return False
         return (value > self.low if self.above else value >= self.low) and value <= self.high
 
     def told(self, value: float) -> str:
         """Which numbers there may be, to the author of another one."""
         if self.only:
             return f"one of {', '.join(map(str, self.only))}"
-        if self.of > 1:
-            return f"a multiple of {self.of} from {self.low:g} to {self.high:g}"
         begin = f"above {self.low:g}" if self.above else f"from {self.low:g}"
         if self.high >= LARGEST >= value:
             return begin if self.above else f"{begin} on"
@@ -58,8 +52,6 @@ WIDTHS = Range(only=(1, 2, 4, 8, 16), usual=4)
 WIDTHS_OR_NONE = Range(only=(0, *WIDTHS.only), usual=0)
 FEW = Range(low=1, high=64)
 """Rows or vectors of a tile in registers: no device has more of them."""
-VECTORS_OF_FOUR = Range(low=4, high=64, of=4)
-"""Columns of a tile in registers that is computed in vectors of four."""
 FEW_OR_NONE = Range(high=64)
 ITEMS = Range(low=1, high=1 << 20)
 """Work-items of a work-group or of a launch of its own, and what is shared out among them."""

@@ -26,7 +26,6 @@ from smartmem_rules.language.blocks.ranges import (
     ITEMS,
     ITEMS_OR_NONE,
     POSITIVE,
-    VECTORS_OF_FOUR,
     Range,
 )
 from smartmem_rules.records import dataclass
@@ -255,7 +254,7 @@ class Tile(Schedule):
     """A register tile that every device and both memories take."""
 
     rows: tuple[int, ...] = wholes("rows of the register tile", (1,), within=(FEW,))
-    columns: tuple[int, ...] = wholes("columns of the register tile", (4,), within=(VECTORS_OF_FOUR,))
+    columns: tuple[int, ...] = wholes("columns of the register tile, in vectors of four", (4,), within=(FEW,))
     group: int = whole("work-items of a work-group on GPUs", 64, within=ITEMS)
     takes_below: float = real(
         "beside tiles in local memory: taken below this part of their modelled time, because registers ask less of "

@@ -58,6 +58,15 @@ def bracket_hint(stop: Stop) -> Fix | None:
     return None
 
 
+def unclosed(stop: Stop) -> str | None:
+    """What begins with the brace that is open at the end of the text; None where none is."""
+    opened = open_brackets(stop.text)
+    if stop.found != "the end of the text" or not opened or opened[-1].bracket != "{":
+        return None
+    words = re.match(r"\s*([\w]+\s+[\w.]+|[\w]+)", opened[-1].line)
+    return " ".join(words[1].split()) if words is not None else "{"
+
+
 def _close(one: Open, stop: Stop) -> Fix:
     text = _closing_text(one)
     if stop.found in ("=>", "<=>"):

@@ -18,6 +18,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, moved
 from smartmem_rules.language.fixes import advice, inserted, spelling
 from smartmem_rules.language.parsing import lalr
+from smartmem_rules.language.parsing.brackets import unclosed
 from smartmem_rules.language.parsing.builder import Builder
 from smartmem_rules.language.parsing.expectation import in_words, wants_expression
 from smartmem_rules.language.parsing.forms import form
@@ -134,7 +135,9 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     if named is not None:
         message = "the name of a rule's value begins with an upper-case letter"
         return Diagnostic(Code.SYNTAX, "error", message, named, fix=fix)
-    return Diagnostic(Code.SYNTAX, "error", f"{found} cannot stand here", span, note=note, fix=fix)
+    begun = unclosed(stop)
+    message = f"`{begun}` is not closed" if begun is not None else f"{found} cannot stand here"
+    return Diagnostic(Code.SYNTAX, "error", message, span, note=note, fix=fix)
 
 
 def _piece(lines: Sequence[str], span: Span) -> str:

@@ -176,7 +176,7 @@ def tile_vectors(kernel: Kernel) -> int:
     c = kernel.contraction
     assert c is not None
     blocks = -(-c.n.extent // TILE_LANES)
-    wanted = schedule_of(kernel, TileSchedule).columns // TILE_LANES
+    wanted = max(1, schedule_of(kernel, TileSchedule).columns // TILE_LANES)
     # with fewer blocks than that at some extent, a work-item takes one of them
     return next((n for n in (wanted, largest(blocks)) if surely_at_most(n, blocks)), 1)
 

@@ -32,6 +32,7 @@ from smartmem_rules.rulebase.checks.meaning_checks import (
     check_shapes,
 )
 from smartmem_rules.rulebase.checks.meant.block_sizes import check_block_sizes
+from smartmem_rules.rulebase.checks.meant.idle_rulesets import check_idle
 from smartmem_rules.rulebase.checks.operators.arithmetic import check_arithmetic
 from smartmem_rules.rulebase.checks.operators.definitions import (
     check_constant,
@@ -148,6 +149,7 @@ class _Checker:
         yield from check_duplicate_rewrites(_of(self.items, s.Rewrite), self.operators)
         yield from check_kept_already(_of(self.items, s.Keep))
         yield from check_rulesets(self.rulesets, self.runners, self.known["ruleset"] | self.declared_rulesets)
+        yield from check_idle(self.rulesets, self.blocks)
         for item in self.items:
             if only is not None and item.span.file not in only:
                 continue

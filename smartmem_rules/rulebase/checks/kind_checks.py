@@ -12,6 +12,8 @@ from smartmem_rules.language.fixes import Fix, advice, replacement
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import GIVING_LISTS
+from smartmem_rules.rulebase.checks.meant.dtypes import dtype_meant
+from smartmem_rules.rulebase.checks.meant.kinds import misdeclared
 from smartmem_rules.rulebase.checks.operators.definitions import shape_names
 from smartmem_rules.rulebase.checks.operators.spreading import spread_extents
 
@@ -32,6 +34,7 @@ def check_comparisons(item: s.Item, operators: Operators) -> Iterator[Diagnostic
     """Numbers, texts and lists that are compared with one another: they are never equal."""
     kinds = kinds_in(item, operators)
     hidden = {node.name for node in nodes(item) if isinstance(node, s.Binder)}
+    hidden |= misdeclared(item) if isinstance(item, s.Operator) else set()
     kinds = {name: kind for name, kind in kinds.items() if name not in hidden}
     for node in nodes(item):
         match node:
@@ -177,6 +180,8 @@ def _given_by(call: s.Call) -> str | None:
     """What a function gives."""
     if call.function in _NUMBERS:
         return "number"
+    if call.function == "dtype" and len(call.arguments) == 1:
+        return "text"
     if call.function in GIVING_LISTS and (call.function != "shape" or len(call.arguments) == 1):
         return "list"
     return "truth" if call.function in _TRUTHS else None
@@ -303,6 +308,8 @@ def _meant(left: s.Expression, right: s.Expression, one: str, other: str, item: 
         return replacement("write it without quotes", right.span, right.value) if number else advice("write a number")
     if one == "truth" and isinstance(right, s.Text) and right.value.lower() in ("true", "false"):
         return replacement(f"write `{right.value.lower()}`", right.span, right.value.lower())
+    if isinstance(left, s.Call) and left.function == "dtype":
+        return dtype_meant(left, right)
     if one == "text":
         texts = _texts_of(left, item)
         if len(texts) == 1:

@@ -12,6 +12,7 @@ from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, before, behind, edit, nearest, replacement
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, LIST_FUNCTIONS
+from smartmem_rules.rulebase.checks.meant.kinds import is_list
 from smartmem_rules.rulebase.checks.operators.definitions import shape_names
 from smartmem_rules.rulebase.checks.scope import head
 
@@ -112,7 +113,10 @@ def check_defaults(operator: s.Operator) -> Iterator[Diagnostic]:
             message = f"the default of `{one.name}` is {CALLED[found]}, but its kind is {kind}"
             fix = advice(f"write `{one.name}: {kind} = {EXAMPLES[kind]}`, or another kind")
             meant = meant_by(one.default, kind)
-            if meant is not None:
+            if found == "list" and f"{kind}s" in ADMITTED and is_list(operator, one):
+                shown = print_expression(one.default)
+                fix = advice(f"write `{one.name}: {kind}s = {shown}`, a list of them")
+            elif meant is not None:
                 fix = replacement(f"write `{one.name}: {kind} = {meant}`", one.default.span, meant)
             elif kind in ("ints", "floats", "strings") and found in ADMITTED[kind[:-1]]:
                 place = one.default.span

@@ -21,6 +21,7 @@ from smartmem_rules.language.vocabulary import (
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.fitting_names import fitting
 from smartmem_rules.rulebase.checks.meant.arguments import check_arguments
+from smartmem_rules.rulebase.checks.meant.new_axes import new_axes
 from smartmem_rules.rulebase.checks.meant.predicates import own_predicate
 
 REDUCTIONS = frozenset({"sum", "prod", "mean", "any", "all"})
@@ -276,7 +277,9 @@ class Scope:
         return edit(f"`{call.function}` is a tensor: its indices stand in square brackets", *edits)
 
     def _subscript(self, read: s.Subscript) -> Iterator[Diagnostic]:
-        found = [one for child in children(read) for one in self.problems(child)]
+        found = list(new_axes(read, self.ranks, self.names)) or [
+            one for child in children(read) for one in self.problems(child)
+        ]
         if _reads_row(read, self.ranks):
             yield _indices_apart(read)
             return

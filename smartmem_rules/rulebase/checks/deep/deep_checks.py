@@ -24,6 +24,7 @@ from smartmem_rules.rulebase.checks.deep.read_fixes import read_mended
 from smartmem_rules.rulebase.checks.deep.side_checks import sides_differ
 from smartmem_rules.rulebase.checks.deep.side_findings import Finding, rewrite_finding
 from smartmem_rules.rulebase.checks.meaning_checks import elements_required
+from smartmem_rules.rulebase.checks.meant.digits import remainder_meant
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
 _MOST_IN_MEMORY = 4096
@@ -82,7 +83,7 @@ class DeepChecker:
         key = "rewrite", rule.left, rule.right, rule.bidirectional, rule.guards
         found = cast("Finding", self._known(key, names, lambda: rewrite_finding(self, rule)))
         if found.get("vacuous"):
-            yield never_fires(written, found["vacuous"], found["parts"], found.get("tie"))
+            yield never_fires(written, found["vacuous"], found["parts"], found.get("tie"), found.get("free", ()))
         elif "fits_nothing" in found:
             yield fits_nothing(written, found["fits_nothing"])
         elif "differs" in found:
@@ -269,7 +270,8 @@ def _reads_outside(base: DeepChecker, written: s.Operator, made: s.Operator, fou
         or (
             None
             if read is None
-            else axis_meant(written, read)
+            else remainder_meant(written, read)
+            or axis_meant(written, read)
             or read_mended(base, written, made, read, outside["reason"])
             or extent_meant(written, read)
         )

@@ -36,10 +36,27 @@ def mended(failure: str, operator: s.Operator, place: s.Span) -> Fix:
         declared = re.search(r" is (\w+), its definition (\w+)", failure)
         dtype = declared[1] if declared else "T"
         counted = _of_truth_values(operator, place, dtype) if declared is not None and declared[2] == "bool" else None
-        return counted or advice(f"convert the right side, `cast(..., {dtype})`, or declare the type that it has")
+        return counted or _another_type(operator, place, dtype, declared[2] if declared else None)
     if "used as an index" in failure:
         return advice("an index is an integer tensor or a loop's variable: declare `indices: int64[*S]`")
     return advice("change what the message names, or add a `require` that leaves such operands out")
+
+
+def _another_type(operator: s.Operator, place: s.Span, dtype: str, found: str | None) -> Fix:
+    """A result of another type than it is declared with: the type that it has, or that of an operand."""
+    equation = next((one for one in operator.equations if place in (one.span, one.body.span)), None)
+    output = next((one for one in operator.outputs if equation is not None and one.name == equation.tensor), None)
+    if equation is None or output is None or found is None:
+        return advice(f"convert the right side, `cast(..., {dtype})`, or declare the type that it has")
+    operand = next((i.name for i in operator.inputs if i.type is not None and i.type.dtype == output.type.dtype), None)
+    wanted = f"dtype({operand})" if operand is not None and not found.startswith(output.type.dtype) else dtype
+    cast = f"cast({print_expression(equation.body)}, {wanted})"
+    variables = {one.name for one in operator.dtypes} | {IMPLICIT_DTYPE_VARIABLE}
+    own = [i.type.dtype for i in operator.inputs if i.type is not None and i.type.dtype in variables]
+    if own and found.startswith("float"):  # what was tried stands for all types of the variable
+        found = own[0]
+    shape = ", ".join(print_expression(one) for one in output.type.shape)
+    return advice(f"declare the type that it has, `{output.name}: {found}[{shape}]`, or convert it, `{cast}`")
 
 
 def _read_at(operator: s.Operator, place: s.Span) -> s.Subscript | None:

@@ -17,7 +17,11 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": ">"}
 
 
 def never_fires(
-    rule: s.Rewrite | s.Eliminate | s.Keep, numbers: Sequence[int], parts: int, tie: str | None = None
+    rule: s.Rewrite | s.Eliminate | s.Keep,
+    numbers: Sequence[int],
+    parts: int,
+    tie: str | None = None,
+    free: Sequence[str] = (),
 ) -> Diagnostic:
     """A rule of which some parts of the guards contradict each other, or the left side.
 
@@ -26,6 +30,7 @@ def never_fires(
         numbers: which parts do.
         parts: how many parts there are once predicates are written out.
         tie: what the left side demands, where the guards contradict that.
+        free: extents of its tensors of which it demands nothing of the kind.
     """
     written = list(conjuncts(*rule.guards))
     meant = [written[number] for number in numbers] if len(written) == parts else list(rule.guards)
@@ -37,8 +42,10 @@ def never_fires(
             "error",
             f"the left side demands `{tie}`, so the rule never fires",
             first._replace(end_line=last.end_line, end_column=last.end_column),
-            note="a list that orders axes has one entry for each axis",
-            fix=advice(f"write a guard that fits `{tie}`, or another list on the left side"),
+            note=_WHY_EXTENTS if _of_extents(tie) else "a list that orders axes has one entry for each axis",
+            fix=_other_extents(free)
+            if _of_extents(tie)
+            else advice(f"write a guard that fits `{tie}`, or another list on the left side"),
         )
     if len(meant) == 1:
         (guard,) = meant
@@ -56,6 +63,19 @@ def never_fires(
         note=note,
         fix=_about_another(rule, meant) or advice(_CONTRADICT),
     )
+
+
+_WHY_EXTENTS = "the operators of the left side have one name for both extents, so they are equal where it matches"
+
+
+def _of_extents(tie: str) -> bool:
+    return "extent(" in tie or "shape(" in tie
+
+
+def _other_extents(free: Sequence[str]) -> Fix:
+    """Other axes of the same tensors that the author may have meant."""
+    others = f": `{'`, `'.join(free)}` {'are others' if len(free) > 1 else 'is another one'}" if free else ""
+    return advice(f"compare extents that may differ{others}; or leave the guard out")
 
 
 _CONTRADICT = "leave out or turn round one of the guards: together they contradict each other"

@@ -50,7 +50,9 @@ class Finding(TypedDict, total=False):
     """An attribute that the left side leaves open, its operator, and a value at which the sides differ."""
     vacuous: list[int]
     parts: int
-    tie: str | None
+    tie: str
+    free: list[str]
+    """Extents of the tensors of a tie that it does not make equal."""
     fits_nothing: str
 
 
@@ -177,7 +179,9 @@ def _never(base: Definitions, rule: s.Rewrite) -> Finding:
     core = contradiction(base, rule.left, rule.guards)
     if core:
         parts = sum(1 for _ in conjuncts(*rule.guards))
-        return {"vacuous": core, "parts": parts, "tie": tie(base, rule.left, rule.guards, core)}
+        tied = tie(base, rule.left, rule.guards, core)
+        found: Finding = {"vacuous": core, "parts": parts}
+        return found if tied is None else found | {"tie": tied[0], "free": tied[1]}
     reason = no_match(base, rule.left, rule.guards)
     return {} if reason is None else {"fits_nothing": reason}
 

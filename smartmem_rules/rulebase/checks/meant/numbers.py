@@ -16,7 +16,7 @@ def out_of_range(key: Key, entry: s.Entry, number: int, value: float) -> Diagnos
     if within.admits(value) and not fraction:
         return None
     kind = "a whole number" if key.whole else "a number"
-    said = within.told(value) if within.only or within.of > 1 else f"{kind} {within.told(value)}"
+    said = within.told(value) if within.only else f"{kind} {within.told(value)}"
     turned = abs(round(value)) if key.whole else abs(value)
     fix = _with(key, entry, number, str(turned)) if within.admits(turned) else _chosen(key, entry, number, said)
     message = f"`{key.name}` is {said}, not {value}"

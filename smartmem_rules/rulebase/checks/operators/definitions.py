@@ -25,6 +25,7 @@ from smartmem_rules.language.vocabulary import (
 )
 from smartmem_rules.rulebase.checks.meant.arguments import kinds_of_operands
 from smartmem_rules.rulebase.checks.meant.closed_forms import recursion_fix
+from smartmem_rules.rulebase.checks.meant.extents import starred, with_extent_meant
 from smartmem_rules.rulebase.checks.operators.clauses import check_costs, check_reference
 from smartmem_rules.rulebase.checks.scope import Scope, children, head, index_count
 
@@ -104,8 +105,8 @@ def check_operator(operator: s.Operator, functions: Functions, names: Names) -> 
         yield from scope.problems(condition)
     for output in operator.outputs:
         inner = scope.with_names([output.index] if output.index else [])
-        for extent in output.type.shape:
-            yield from _check_extent(extent, inner, operator)
+        for place, extent in enumerate(output.type.shape):
+            yield from with_extent_meant(_check_extent(extent, inner, operator), operator, output, place)
     yield from _check_equations(operator, scope)
     yield from check_costs(operator, scope)
 
@@ -152,16 +153,11 @@ def _check_extent(extent: s.Expression, scope: Scope, operator: s.Operator) -> I
         )
         extent = extent.right
     yield from scope.problems(extent)
-    lists = {one.operand.id for item in operator.inputs for one in _starred(item) if isinstance(one.operand, s.Name)}
+    lists = {one.operand.id for item in operator.inputs for one in starred(item) if isinstance(one.operand, s.Name)}
     if isinstance(extent, s.Name) and extent.id in lists:
         message = f"`{extent.id}` stands for several extents, one for each axis"
         fix = replacement(f"write `*{extent.id}`", extent.span, f"*{extent.id}")
         yield Diagnostic(Code.INDEX_COUNT, "error", message, extent.span, fix=fix)
-
-
-def _starred(item: s.Input) -> Iterator[s.Splat]:
-    """The lists of extents of an input."""
-    return (one for one in (item.type.shape if item.type is not None else ()) if isinstance(one, s.Splat))
 
 
 def parameters(operator: s.Operator) -> list[s.Input | s.Attribute | s.Let]:

@@ -1,0 +1,32 @@
+"""Element types that are written as something else than their names."""
+
+from __future__ import annotations
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.fixes import Fix, advice, replacement
+from smartmem_rules.language.printing.other_functions import dtype_of_onnx
+from smartmem_rules.language.printing.printer import print_expression
+from smartmem_rules.language.vocabulary import DTYPES
+
+
+def dtype_meant(asked: s.Call, other: s.Expression) -> Fix:
+    """The name of the element type in place of what `dtype` is compared with.
+
+    Args:
+        asked: `dtype(x)`.
+    """
+    shown = print_expression(asked)
+    if isinstance(other, s.ListOf):
+        return advice(f"ask whether it is one of them: `contains({print_expression(other)}, {shown})`")
+    if isinstance(other, s.Number) and other.value in (4, 8, 16, 32, 64):
+        first, *others = sorted((one for one in DTYPES if one.endswith(f"t{other.value}")), key=_floats_first)
+        names = " or ".join(f'`"{one}"`' for one in others)
+        return advice(f'write the name of the type of {other.value} bits, `"{first}"`, or {names}')
+    known = dtype_of_onnx(other)
+    if known is not None:
+        return replacement(f'write the name of the type: `"{known}"`', other.span, f'"{known}"')
+    return advice('write the name of a type, such as `"float32"`')
+
+
+def _floats_first(name: str) -> tuple[bool, bool, str]:
+    return not name.startswith("float"), name.startswith("u"), name
