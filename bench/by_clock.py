@@ -38,9 +38,8 @@ def main() -> int:
     spent = (seconds_of_all() - before - seconds_of_own()) / (time.perf_counter() - begin)
     rows = [row(name, times) for name, times in zip(arguments.models, found, strict=True)]
     beside = "a busy process on each" if arguments.busy else "nothing else"
-    print(
-        f"{len(cores)} cores with {beside}, medians of {RUNS * arguments.turns} runs or more; others took {spent:.2f} cores\n"
-    )
+    runs = f"medians of {RUNS * arguments.turns} runs or more"
+    print(f"{len(cores)} cores with {beside}, {runs}; others took {spent:.2f} cores\n")
     print(markdown(HEADER, [*rows, mean_row(found)]))
     return 0
 
