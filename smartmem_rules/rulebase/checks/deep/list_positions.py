@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from smartmem_rules.analysis.tries import OUTSIDE_LIST
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -46,7 +48,7 @@ def _all_but_name(operator: s.Operator) -> tuple[object, ...]:
     return types, operator.lets, operator.requires, operator.equations
 
 
-def _takes(node: object, position: int) -> bool:
+def _takes(node: s.Syntax, position: int) -> TypeGuard[s.Subscript]:
     """Whether a node takes this element of a list."""
     if not isinstance(node, s.Subscript) or len(node.items) != 1:
         return False
