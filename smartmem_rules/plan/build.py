@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from smartmem_rules.graph.described import some
@@ -201,6 +201,7 @@ def _layout_options(means: Means, program: Program, kernels: Sequence[Kernel]) -
         constants=frozenset(program.packable),
         block=means.register_block,
         launched=(),
+        growing=_growing([kernel] for kernel in kernels),
     )
 
 
@@ -243,7 +244,8 @@ def _laid_out(fused: _Fused, means: Means, exact: bool) -> _LaidOut:
         kernels = [kernel for launch in fused.launches for kernel in launch.kernels]
         tensors = _stored(kernels, fused.program, fused.storage)
         launched = {kernel.name for launch in fused.launches for kernel in launch.kernels if launch.steps}
-        space = LayoutSpace(kernels, tensors, replace(fused.space, launched=launched))
+        where = replace(fused.space, launched=launched, growing=_growing(one.kernels for one in fused.launches))
+        space = LayoutSpace(kernels, tensors, where)
         if not chooses:
             row_major_kernels = lay_out_row_major(space, tensors, constants)
             return _LaidOut(launches=_over(fused.launches, row_major_kernels), tensors=tensors, layouts=None)
@@ -251,6 +253,14 @@ def _laid_out(fused: _Fused, means: Means, exact: bool) -> _LaidOut:
     layouts = choose_layouts(answer, tensors, constants, exact)
     laid = _with_copiers(_over(fused.launches, layouts.kernels), layouts)
     return _LaidOut(launches=laid, tensors=tensors, layouts=layouts)
+
+
+def _growing(launches: Iterable[Sequence[Kernel]]) -> set[str]:
+    """Tensors that a launch reads before the last one that writes them has ended, as recurrences do."""
+    found = list(enumerate(launches))
+    written = {name: number for number, kernels in found for kernel in kernels for name in kernel.writes}
+    reads = ((name, number) for number, kernels in found for kernel in kernels for name in kernel.reads)
+    return {name for name, number in reads if written.get(name, -1) >= number}
 
 
 def _over(fused: Sequence[Launch], kernels: Mapping[str, Kernel]) -> list[Launch]:

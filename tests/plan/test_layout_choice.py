@@ -183,9 +183,16 @@ def both() -> tuple[onnx.ModelProto, dict[str, Array]]:
     return model(BOTH, feeds, "y z q", constants), feeds
 
 
-def planned(device: str, memory: str, copy_gain: float, scattered_write: float, dear: float) -> Plan:
+def planned(
+    proto: onnx.ModelProto,
+    device: str,
+    memory: str,
+    copy_gain: float,
+    scattered_write: float,
+    dear: float,
+    level: str = "layout",
+) -> Plan:
     """A plan with weights that make second layouts pay."""
-    proto, _ = both()
     base = load_rules()
     changed: dict[str, float] = {
         "copy_gain": copy_gain, "scattered_write": scattered_write, "scattered_read": dear, "strided_read": dear
@@ -193,7 +200,7 @@ def planned(device: str, memory: str, copy_gain: float, scattered_write: float, 
     base = replace(base, layouts={name: replace(one, **changed) for name, one in base.layouts.items()})  # type: ignore[arg-type]
     profile = base.devices[device]
     profile = replace(profile, compute=replace(profile.compute, launch_us=0.0, shuffle="", half=""))
-    return emitted(import_model(proto, base, {}), base, profile, "layout", "float32", memory)
+    return emitted(import_model(proto, base, {}), base, profile, level, "float32", memory)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +209,7 @@ def planned(device: str, memory: str, copy_gain: float, scattered_write: float, 
 )
 def test_second_layouts(device: str, memory: str, gain: float, apart: bool) -> None:
     """The kernel that computes a tensor writes both, or one of its own; each reader takes one; results are right."""
-    plan = planned(device, memory, gain, 0.01, 50.0)
+    plan = planned(both()[0], device, memory, gain, 0.01, 50.0)
     found = plan.statistics.planning.layouts
     assert found is not None
     copies = [name for name in plan.tensors if name.endswith("@copy")]
@@ -221,6 +228,28 @@ def test_second_layouts(device: str, memory: str, gain: float, apart: bool) -> N
     got = Executor(plan, choose()).run(feeds)
     for name, wanted in zip(("y", "z", "q"), ReferenceEvaluator(proto).run(None, feeds), strict=True):
         np.testing.assert_allclose(got[name], wanted, atol=2e-4, err_msg=name)
+
+
+@pytest.mark.parametrize("level", ["layout", "smartmem"])
+@pytest.mark.parametrize("device", ["adreno_740", "pocl", "nvidia"])
+def test_what_a_recurrence_still_computes_is_not_copied(device: str, level: str) -> None:
+    """A layer reads its own state, and in waves that of the layer below: no copy of either is complete in time."""
+    nodes: list[Node] = [
+        ("LSTM", "x w r", "p", {"hidden_size": 8}),
+        ("Squeeze", "p one", "a"),
+        ("LSTM", "a v s", "q", {"hidden_size": 8}),
+        ("Squeeze", "q one", "b"),
+        ("Transpose", "b", "t", {"perm": [2, 1, 0]}),
+        ("MatMul", "t u", "y"),
+        ("Softmax", "b", "z"),
+    ]
+    constants = {"w": normal(1, 32, 12), "r": normal(1, 32, 8), "v": normal(1, 32, 8), "s": normal(1, 32, 8)}
+    feeds = {"x": normal(6, 3, 12)}
+    proto = model(nodes, feeds, "y z", {**constants, "u": normal(6, 5), "one": i64(1)})
+    plan = planned(proto, device, "auto", 1e-9, 0.01, 50.0, level)
+    got = Executor(plan, choose()).run(feeds)
+    for name, wanted in zip(("y", "z"), ReferenceEvaluator(proto).run(None, feeds), strict=True):
+        np.testing.assert_allclose(got[name], wanted, atol=1e-4, err_msg=name)
 
 
 def test_constants_are_laid_out_for_each_reader() -> None:

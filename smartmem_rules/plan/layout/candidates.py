@@ -69,6 +69,7 @@ class LayoutOptions:
         constants: the tensors whose values are known.
         block: the register block of contractions (see `layout_uses.uses`).
         launched: kernels that one launch runs together with others: they write no copies.
+        growing: tensors that a launch reads before the last one that writes them has ended: no kernel can copy them.
     """
 
     costs: LayoutWeights
@@ -78,6 +79,7 @@ class LayoutOptions:
     constants: Collection[str]
     block: RegisterBlock | None
     launched: Collection[str]
+    growing: Collection[str]
 
 
 class LayoutSpace:

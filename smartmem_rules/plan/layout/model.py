@@ -59,6 +59,8 @@ class LayoutProblem:
         in_pieces = sum(t.writes is not None for t in self.touches[node]) > 1
         if not copies or place.stored.role == "constant" or not readers or in_pieces:
             return single
+        if node[0] in self.space.where.growing:
+            return single
         if len(readers) < 2 and place.alone == len(place.layouts):
             return single
         found = [
