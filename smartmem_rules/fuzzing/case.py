@@ -35,6 +35,7 @@ class Mode:
         units: the compute capability whose matrix units are emulated; none by default.
         cores: compute units of the device that the plan is made for; 0: those of the device.
         sizes: draws the sizes of kernels from those that a tuner may choose; 0: the cost model's.
+        weights: draws the weights of the choice of layouts; 0: the shipped ones.
         steps: for how many steps a loop is unrolled whose end depends on data.
         system: who computes the model; the rest counts only for `self`, our own engine.
     """
@@ -48,6 +49,7 @@ class Mode:
     units: str = ""
     cores: int = 0
     sizes: int = 0
+    weights: int = 0
     steps: int = DEFAULT_LIMITS.steps
     system: str = SELF
 
@@ -57,6 +59,7 @@ class Mode:
         extras = [*(["debug"] if self.debug else []), *([f"units {self.units}"] if self.units else [])]
         extras += [f"cores {self.cores}"] if self.cores else []
         extras += [f"sizes {self.sizes}"] if self.sizes else []
+        extras += [f"weights {self.weights}"] if self.weights else []
         extras += [f"steps {self.steps}"] if self.steps != DEFAULT_LIMITS.steps else []
         extras += [f"{n}={a}..{b}" for n, (a, b) in self.dims.items()]
         return "/".join([self.level, self.memory, self.dtype, self.device, *extras])

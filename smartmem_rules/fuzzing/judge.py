@@ -16,7 +16,8 @@ import numpy as np
 import smartmem_rules as sm
 from smartmem_rules.environment import COMPUTE_UNITS, EMULATED_UNITS, TUNINGS
 from smartmem_rules.errors import SmartmemError
-from smartmem_rules.fuzzing.case import SELF, Array, Case
+from smartmem_rules.fuzzing import drawn_weights
+from smartmem_rules.fuzzing.case import SELF, Array, Case, Mode
 from smartmem_rules.fuzzing.drawn_sizes import keep_sizes
 from smartmem_rules.fuzzing.expected.courses import longest_loop
 from smartmem_rules.fuzzing.expected.differences import differences
@@ -126,11 +127,12 @@ def planned(case: Case, **more: Any) -> OptimizedPlan:
     mode = case.mode
     options: dict[str, Any] = {"dims": dict(mode.dims)} if mode.dims else {}
     cores = str(mode.cores or "")
-    with EMULATED_UNITS.set_to(mode.units), COMPUTE_UNITS.set_to(cores), _sizes(case):
+    with EMULATED_UNITS.set_to(mode.units), COMPUTE_UNITS.set_to(cores), _sizes(case), _weights(mode) as (level, rules):
         return sm.optimize(
             case.model,
+            rules=rules,
             device=mode.device,
-            level=mode.level,
+            level=level,
             memory=mode.memory,
             dtype=mode.dtype,
             debug=mode.debug,
@@ -162,3 +164,15 @@ def _sizes(case: Case) -> Iterator[None]:
         keep_sizes(case, path)
         with TUNINGS.set_to(str(path)):
             yield
+
+
+@contextmanager
+def _weights(mode: Mode) -> Iterator[tuple[str, list[Path]]]:
+    """The level and the rule files of a mode, of which one has other weights for layouts if the mode says so."""
+    if not mode.weights or mode.level not in drawn_weights.LEVELS:
+        yield mode.level, []
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "weights.smr"
+        drawn_weights.write_weights(path, mode.level, mode.weights)
+        yield drawn_weights.LEVEL, [path]

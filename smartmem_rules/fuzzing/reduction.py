@@ -117,6 +117,7 @@ def _modes(case: Case) -> Iterator[Case]:
     mode = case.mode
     for changed in (
         replace(mode, debug=False), replace(mode, sizes=0), replace(mode, units=""), replace(mode, cores=0),
+        replace(mode, weights=0),
         replace(mode, device="auto"), replace(mode, dtype="float32"),
         replace(mode, memory="auto"), replace(mode, memory="buffer"), replace(mode, level="none"),
         replace(mode, level="eliminate"), replace(mode, level="smartmem"),
@@ -129,7 +130,7 @@ def _rank(mode: Mode) -> tuple[int, ...]:
     levels = ("smartmem", "none", "dnnfusion", "eliminate", "layout")
     return (
         int(mode.debug), int(mode.sizes > 0), int(mode.units != ""), int(mode.cores > 0), int(mode.device != "auto"),
-        int(mode.dtype != "float32"),
+        int(mode.weights > 0), int(mode.dtype != "float32"),
         ("auto", "buffer", "image").index(mode.memory), levels.index(mode.level),
     )  # fmt: skip
 

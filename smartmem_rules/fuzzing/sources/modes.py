@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from smartmem_rules.fuzzing import drawn_weights
 from smartmem_rules.fuzzing.case import LEVELS, Mode
 
 _PROFILES = ("auto", "auto", "auto", "auto", "auto", "adreno_740", "nvidia")
@@ -17,6 +18,8 @@ _CORES = (0, 0, 1, 1, 4, 64)
 """Compute units that plans for CPUs are made for; 0 stands for the computer's own."""
 _WITH_DRAWN_SIZES = 0.2
 """Of the plans."""
+_WITH_DRAWN_WEIGHTS = 0.1
+"""Of the plans whose level chooses layouts; their sizes are the cost model's."""
 
 
 def draw_mode(random: np.random.Generator) -> Mode:
@@ -26,7 +29,7 @@ def draw_mode(random: np.random.Generator) -> Mode:
     memory = str(random.choice(("auto", "buffer", "image"), p=(0.4, 0.3, 0.3)))
     if device == "nvidia":
         memory = "auto"
-    return Mode(
+    mode = Mode(
         level=level,
         memory=memory,
         dtype=str(random.choice(("float32", "float16", "bfloat16"), p=(0.8, 0.13, 0.07))),
@@ -36,6 +39,9 @@ def draw_mode(random: np.random.Generator) -> Mode:
         sizes=int(random.integers(1, 1 << 30)) if random.random() < _WITH_DRAWN_SIZES else 0,
         cores=int(random.choice(_CORES)) if device == "auto" else 0,
     )
+    if level in drawn_weights.LEVELS and random.random() < _WITH_DRAWN_WEIGHTS:
+        return replace(mode, sizes=0, weights=int(random.integers(1, 1 << 30)))
+    return mode
 
 
 def texture_mode(random: np.random.Generator) -> Mode:
