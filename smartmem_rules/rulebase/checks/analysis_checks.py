@@ -10,8 +10,8 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Fix, advice, left_out, replacement, spelling
-from smartmem_rules.language.printing.printer import print_expression
+from smartmem_rules.language.fixes import advice, replacement, spelling
+from smartmem_rules.rulebase.checks.meant.facts import fact_meant
 from smartmem_rules.rulebase.checks.scope import head
 
 _MERGES = {
@@ -78,31 +78,9 @@ def check_facts(
             continue  # a wrong number of arguments has its own message
         if id(node) not in whole:
             message = f"`{node.function}` is asked of one tensor of the left side, as a guard of its own of a rewrite"
-            said = f"write `where {node.function}(x), ...`, with commas between the guards"
-            if isinstance(item, s.Rewrite) and any(_in_or(guard, node) for guard in item.guards):
-                said = f"{said}; the other case of `or` is a second rule"
-            fix = _not_asked(item, node) or advice(said)
+            fix = fact_meant(item, node, names)
             place = head(node.span, node.function)
             yield Diagnostic(Code.FACT_IN_EXPRESSION, "error", message, place, fix=fix)
-
-
-def _not_asked(item: s.Rewrite | s.Eliminate | s.Keep | s.Function | s.Predicate, node: s.Call) -> Fix | None:
-    """That a fact is asked for under `not`: what is not known of a tensor may hold of it all the same."""
-    if not isinstance(item, s.Rewrite):
-        return None
-    for number, guard in enumerate(item.guards):
-        if not isinstance(guard, s.Unary) or guard.operator != "not" or guard.operand is not node:
-            continue
-        said = f"leave `{print_expression(guard)}` out: what is not known of a tensor may hold all the same"
-        return left_out(said, [one.span for one in item.guards], number)
-    return None
-
-
-def _in_or(guard: s.Expression, node: s.Call) -> bool:
-    return any(
-        isinstance(part, s.Binary) and part.operator == "or" and any(one is node for one in nodes(part))
-        for part in nodes(guard)
-    )
 
 
 def _asks_of_one(guard: s.Expression, bound: set[str]) -> bool:

@@ -11,6 +11,7 @@ from smartmem_rules.language.expressions import nodes, tensors_of
 from smartmem_rules.language.fixes import Edit, advice, edit, replacement
 from smartmem_rules.language.patterns import subpatterns
 from smartmem_rules.language.printing.printer import print_expression, print_pattern
+from smartmem_rules.rulebase.checks.meant.uses import uses_meant
 from smartmem_rules.rulebase.checks.scope import head
 
 _ON_LEFT = "a pattern names operators: `Add(x, 0)`; bind a constant by a name, and compare `value(c)` in a guard"
@@ -120,12 +121,11 @@ def terms_of(expression: s.Syntax) -> Iterator[s.Term]:
             yield node
 
 
-def check_uses_of_terms(guard: s.Expression, left: s.Pattern) -> Iterator[Diagnostic]:
+def check_uses_of_terms(guard: s.Expression, rule: s.Rewrite) -> Iterator[Diagnostic]:
     """`uses(t)` of a term that the left side does not have: nothing of the model reads it."""
-    matched = set(subpatterns(left))
+    matched = set(subpatterns(rule.left))
     for node in nodes(guard):
         match node:
             case s.Call(function="uses", arguments=(s.Term(pattern=pattern), *_)) if pattern not in matched:
-                fix = advice("ask it of a tensor or a term of the left side: `uses(x)`")
                 message = "nothing of the model uses a term that the left side does not have"
-                yield Diagnostic(Code.IMPURE, "error", message, head(node.span, "uses"), fix=fix)
+                yield Diagnostic(Code.IMPURE, "error", message, head(node.span, "uses"), fix=uses_meant(rule, pattern))

@@ -38,6 +38,7 @@ from smartmem_rules.rulebase.checks.let_checks import (
 )
 from smartmem_rules.rulebase.checks.meaning_checks import predicate_meant
 from smartmem_rules.rulebase.checks.meant.copies import copy_fix
+from smartmem_rules.rulebase.checks.meant.lists import check_lists
 from smartmem_rules.rulebase.checks.operand_checks import (
     ABSENT_ELSEWHERE,
     check_absent_words,
@@ -78,21 +79,22 @@ def check_rewrite(
         for pattern in (*roots_of(rule.left), rule.right)
         for one in check_pattern(pattern, operators, names, rule, families)
     ]
-    yield from in_patterns
+    lists = list(check_lists(rule, operators))
+    yield from (*in_patterns, *lists)
     found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
     if rule.bidirectional and isinstance(rule.right, s.PatternVariable | s.PatternNumber):
         yield _bare(rule.right.span, both=True)
-    elif rule.bidirectional:
+    elif rule.bidirectional and not lists:
         found += _check_direction(rule.right, rule.left, rule.guards, operators, functions, names)
     # a word that is no value of an attribute is bound by nothing, either
-    told = {one.span for one in early} | {one.span for one in in_patterns if one.code == Code.UNDEFINED_NAME}
+    told = {one.span for one in (*early, *lists)} | {one.span for one in in_patterns if one.code == Code.UNDEFINED_NAME}
     yield from dict.fromkeys(one for one in found if one.span not in told)
     tensors = frozenset(part.name for part in _walk(rule.left) if isinstance(part, s.PatternVariable))
     for guard in rule.guards:
         if predicate_meant(guard, names.predicates) is None:  # what the arguments of another function mean is unknown
             open_ = set(_in_unknown_calls(guard, found))
             yield from (one for one in impurities(guard, tensors, names) if one.span not in open_)
-        yield from check_uses_of_terms(guard, rule.left)
+        yield from check_uses_of_terms(guard, rule)
     for part in _walk(rule.right):
         if isinstance(part, s.PatternAttribute):
             yield from impurities(part.value, tensors, names, ATTRIBUTE)
