@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
-from smartmem_rules.language.fixes import Fix, advice, replacement
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement
 from smartmem_rules.language.printing.printer import print_expression
 
 
@@ -29,9 +29,12 @@ def range_meant(operator: s.Operator, read: s.Subscript, axis: int, ranges: Mapp
     owner = _owner(equation, read, index)
     read_axes = _axes(operator, equation.body if owner is None else owner, index)
     if read_axes is not None and set(read_axes) == {extent}:
-        fix = _in_loop(owner, index, extent, said) or _in_result(operator, equation, index, extent, said)
-        if fix is not None:
-            return fix
+        bounds = _in_loop(operator, equation, owner, index, extent)
+        if bounds:
+            return edit(f"{said}: write `{index} < {extent}`", *bounds)
+        result = _in_result(operator, equation, index, extent, said)
+        if result is not None:
+            return result
     others = [name for name, below in ranges.items() if below == extent and s.Name(read.span, name) not in read.items]
     ways = [f"write `{one}`, which runs below {extent}, for it" for one in others[:1]]
     declared = next((one.type for one in operator.inputs if one.name == read.base.id), None)
@@ -79,11 +82,24 @@ def _axes(operator: s.Operator, scope: s.Expression, index: str) -> dict[str, st
     return found
 
 
-def _in_loop(owner: s.Reduction | s.Comprehension | None, index: str, extent: str, said: str) -> Fix | None:
+def _in_loop(
+    operator: s.Operator,
+    equation: s.EquationSyntax,
+    owner: s.Reduction | s.Comprehension | None,
+    index: str,
+    extent: str,
+) -> list[Edit]:
+    """The bounds to write: that of the loop, and of others in the equation that have the same slip."""
     if owner is None:
-        return None
-    binder = next(one for one in owner.binders if one.name == index)
-    return replacement(f"{said}: write `{index} < {extent}`", binder.bound.span, extent)
+        return []
+    wrong = next(one.bound for one in owner.binders if one.name == index)
+    return [
+        Edit(binder.bound.span, extent)
+        for node in nodes(equation.body)
+        if isinstance(node, s.Reduction | s.Comprehension)
+        for binder in node.binders
+        if binder.name == index and binder.bound == wrong and [*(_axes(operator, node, index) or ())] == [extent]
+    ]
 
 
 def _in_result(operator: s.Operator, equation: s.EquationSyntax, index: str, extent: str, said: str) -> Fix | None:
