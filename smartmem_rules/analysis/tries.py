@@ -62,7 +62,8 @@ def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 
             probes = _fitting(base, operator, wanted)
         except DefinitionError as failure:
             return Trial((), failure, str(failure))
-    return Trial(tuple(probes), None if probes else always_outside(failures), reason)
+    always = None if probes else always_outside(failures) or always_miscounted(failures)
+    return Trial(tuple(probes), always, reason)
 
 
 def always_outside(failures: Sequence[DefinitionError]) -> DefinitionError | None:
@@ -71,6 +72,17 @@ def always_outside(failures: Sequence[DefinitionError]) -> DefinitionError | Non
     if len(failures) < _ENOUGH or len(texts) != 1 or not OUTSIDE_LIST.search(texts.pop()):
         return None
     return failures[0]
+
+
+def always_miscounted(failures: Sequence[DefinitionError]) -> DefinitionError | None:
+    """The failure of uses that fulfil the requirements and all read at one place with as many indices too many."""
+    told = [MISCOUNTED.search(str(failure)) for failure in failures]
+    kinds = {
+        (str(one)[: found.start()], int(found[1]) - int(found[2]))
+        for one, found in zip(failures, told, strict=True)
+        if found
+    }
+    return failures[0] if len(failures) >= _ENOUGH and all(told) and len(kinds) == 1 else None
 
 
 def absent_read(base: Definitions, operator: s.Operator, attempts: int = 8) -> DefinitionError | None:
@@ -121,5 +133,7 @@ _ENOUGH = 3
 """Uses that fail alike, from which on no other is expected to be right."""
 OUTSIDE_LIST = re.compile(r"position (-?\d+) in a list of ([1-9]\d*)$")
 """What taking an element says that the list does not have; it has others."""
+MISCOUNTED = re.compile(r"(\d+) indices for a tensor of rank (\d+)$")
+"""What a read or a left side says that has not as many indices as the tensor has axes."""
 ABSENT = "the operand is absent"
 """What a definition says that reads an absent operand."""

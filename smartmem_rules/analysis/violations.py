@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from random import Random
 
 from smartmem_rules.analysis.probes import Drawing, Operand
+from smartmem_rules.analysis.tries import MISCOUNTED
 from smartmem_rules.language import syntax as s
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
@@ -80,9 +81,27 @@ def _at(base: Definitions, operator: s.Operator, number: int, extents: Mapping[s
             number=number,
             extents=dict(drawing.extents),
         )
-    except (Unsupported, DefinitionError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+    except DefinitionError as failure:
+        if MISCOUNTED.search(str(failure)) is None or not _of_one_list(operator):
+            return None
+        return Violation(
+            operands=tuple(operands),
+            attributes=attributes,
+            message=str(failure),
+            number=number,
+            extents=dict(drawing.extents),
+        )
+    except (Unsupported, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
         return None
     return None
+
+
+def _of_one_list(operator: s.Operator) -> bool:
+    """Whether all lists of axes in a signature are the same one, so that nothing else says how many axes there are."""
+    types = [*(item.type for item in operator.inputs), *(output.type for output in operator.outputs)]
+    shapes = [type_.shape for type_ in types if type_ is not None]
+    lists = [item.operand for shape in shapes for item in shape if isinstance(item, s.Splat)]
+    return len(set(lists)) == 1 and isinstance(lists[0], s.Name) and not operator.requires
 
 
 def _unlike(operator: s.Operator, operands: list[Operand], number: int) -> list[Operand]:

@@ -40,12 +40,12 @@ from smartmem_rules.rulebase.checks.operators.definitions import (
     check_operator,
     check_recursion,
 )
+from smartmem_rules.rulebase.checks.operators.hidden_overloads import check_overloads
 from smartmem_rules.rulebase.checks.operators.identities import check_domains, check_override
 from smartmem_rules.rulebase.checks.operators.places import check_places
 from smartmem_rules.rulebase.checks.operators.spreading import check_spreading
 from smartmem_rules.rulebase.checks.relation_checks import (
     check_kept_already,
-    check_overloads,
     check_relations,
     check_termination,
 )

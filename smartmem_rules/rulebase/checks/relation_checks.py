@@ -1,4 +1,4 @@
-"""Rules beside rules: duplicates, subsumed ones, inverse pairs, rules that do not decrease, overloads never reached."""
+"""Rules beside rules: duplicates, subsumed ones, inverse pairs, rules that do not decrease."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import family_name
 from smartmem_rules.language.fixes import advice, inserted, replacement
 from smartmem_rules.rulebase.checks.meant.copies import copy_fix, operator_meant
-from smartmem_rules.rulebase.identity import bindings
 
 
 def check_kept_already(rules: Sequence[s.Keep]) -> Iterator[Diagnostic]:
@@ -124,40 +123,3 @@ def check_termination(rule: s.Rewrite, operators: Mapping[str, Sequence[s.Operat
     message = f"`{rule.name}` does not make its expression smaller"
     fix = inserted("add `explores` if other rules gain from it", rule.span, "\n    explores")
     yield Diagnostic(Code.NOT_DECREASING, "warning", message, rule.place("name"), note=note, fix=fix)
-
-
-def check_overloads(overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
-    """An overload that an earlier one of its file always takes the place of."""
-    for number, later in enumerate(overloads):
-        for earlier in overloads[:number]:
-            if later.span.file == earlier.span.file and _takes_all(earlier, later):
-                message = f"this `{later.name}` is never reached"
-                secondary = (earlier.place("name"), "this one is tried first and accepts the same")
-                place = later.place("name")
-                fix = advice("add a `require` to the earlier one, give this one another name, or leave it out")
-                if earlier.place("name") == place:
-                    fix = advice("let its name be one that stands behind `for`: there it is another for each member")
-                yield Diagnostic(Code.SHADOWED_OVERLOAD, "warning", message, place, secondary=secondary, fix=fix)
-                break
-
-
-def _takes_all(earlier: s.Operator, later: s.Operator) -> bool:
-    if not set(earlier.requires) <= set(later.requires):
-        return False
-    classes = {variable.name: set(variable.classes) for variable in earlier.dtypes}
-    if any(not set(variable.classes) <= classes.get(variable.name, set()) for variable in later.dtypes):
-        return False
-    if set(classes) != {variable.name for variable in later.dtypes}:
-        return False
-    signature = [(item.type, item.constant, item.optional, item.variadic) for item in earlier.inputs]
-    if signature != [(item.type, item.constant, item.optional, item.variadic) for item in later.inputs]:
-        return False
-    if not {item.name for item in later.attributes} <= {item.name for item in earlier.attributes}:
-        return False
-    return all(any(_covers(one, other) for one in bindings(earlier)) for other in bindings(later))
-
-
-def _covers(one: s.OnnxBinding, other: s.OnnxBinding) -> bool:
-    same = (one.domain, one.name) == (other.domain, other.name)
-    ends = one.until is None or (other.until is not None and other.until <= one.until)
-    return same and one.since <= other.since and ends

@@ -19,6 +19,7 @@ from smartmem_rules.language.fixes import advice, replacement
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.deep.definition_fixes import mended
 from smartmem_rules.rulebase.checks.deep.guard_checks import fits_nothing, never_fires
+from smartmem_rules.rulebase.checks.deep.index_counts import miscounted
 from smartmem_rules.rulebase.checks.deep.list_positions import outside_list
 from smartmem_rules.rulebase.checks.deep.read_fixes import read_mended
 from smartmem_rules.rulebase.checks.deep.side_checks import sides_differ
@@ -50,13 +51,17 @@ class DeepChecker:
         """The problems of a definition; `written` is the operator as its author wrote it."""
         found = self._known(("operator", operator), [], lambda: _operator_finding(self, operator))
         if "failure" in found:
-            outside = outside_list(written, found["failure"])
-            if outside is not None:
-                yield outside
+            behind = outside_list(written, found["failure"])
+            if behind is not None:
+                yield behind
                 return
             note = "found by trying operand types that its signature admits"
             message = f"`{operator.name}` cannot be computed: {found['failure']}"
             place = _place_of(found.get("at"), written)
+            counted = miscounted(self, written, operator, found["failure"], place)
+            if counted is not None:
+                yield counted
+                return
             fix = mended(found["failure"], written, place)
             if "used as an index" in found["failure"] and any(node.span == place for node in nodes(written.requires)):
                 yield elements_required(written, place)
@@ -64,6 +69,12 @@ class DeepChecker:
             yield Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, place, note=note, fix=fix)
             return
         if "outside" in found:
+            outside = found["outside"]
+            place = _place_of(outside["at"], written)
+            counted = miscounted(self, written, operator, outside["reason"], place, outside["example"])
+            if counted is not None:
+                yield counted
+                return
             yield _reads_outside(self, written, operator, found)
         if "ordered" in found:
             yield _not_commutative(written, found["ordered"])
