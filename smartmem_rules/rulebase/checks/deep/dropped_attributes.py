@@ -35,7 +35,8 @@ def check_dropped(rule: s.Rewrite, operators: _Operators) -> Iterator[Diagnostic
             others = [one for one in on_left if one is not operator]
             for made in on_right:
                 if _takes_its_place(operator, made, attribute.name, others, operators):
-                    yield _dropped(operator, attribute, made, operators)
+                    plain = not any(one.attributes or one.bundle for one in others)
+                    yield _dropped(operator, attribute, made, operators, plain)
                     break
 
 
@@ -81,8 +82,13 @@ def _declared(operators: _Operators, operator: str, name: str) -> tuple[str, s.E
 
 
 def _dropped(
-    operator: s.PatternOperator, attribute: s.PatternAttribute, made: s.PatternOperator, operators: _Operators
+    operator: s.PatternOperator,
+    attribute: s.PatternAttribute,
+    made: s.PatternOperator,
+    operators: _Operators,
+    plain: bool,
 ) -> Diagnostic:
+    """The message; `plain` where no other operator of the left side may move what the attribute means."""
     word, name = print_expression(attribute.value), attribute.name
     given = _given(made, name)
     declared = _declared(operators, made.operator, name)
@@ -95,8 +101,15 @@ def _dropped(
         message,
         made.span if given is None else given.span,
         secondary=(attribute.span, "it is bound here, whatever it is"),
-        fix=_copied(made, given, name, word),
+        fix=_copied(made, given, name, word) if plain else _computed(name, word),
     )
+
+
+def _computed(name: str, word: str) -> Fix:
+    """What to write where another operator of the left side may move what the attribute means."""
+    same = f"`{name} = {word}` where the other operators do not move it"
+    otherwise = "where the rule holds for one value only, write that on the left as well"
+    return advice(f"write the `{name}` that follows from `{word}` ({same}); {otherwise}")
 
 
 def _copied(made: s.PatternOperator, given: s.PatternAttribute | None, name: str, word: str) -> Fix:
