@@ -33,7 +33,9 @@ def contradiction_meant(rule: s.Rule, guards: Sequence[s.Expression]) -> Fix:
     another = _of_another(rule, guards) if isinstance(rule, s.Rewrite) else None
     bounds = _bounds_exchanged(*guards)
     ways = [f"for a range exchange the bounds, {bounds}"] if bounds else []
-    if not _negates(*guards) and not _negates(*guards[::-1]):
+    if isinstance(rule, s.IndexRule):  # its guards know no `or`
+        ways.append("write a rule for each, if either is enough")
+    elif not _negates(*guards) and not _negates(*guards[::-1]):
         ways.append(f"join them, `{' or '.join(map(_part_of_or, guards))}`, if either is enough")
     ways.append(_KEEP)
     said = "; or ".join(filter(None, ["; ".join(ways[:-1]), ways[-1]]))
