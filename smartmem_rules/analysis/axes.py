@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from smartmem_rules.analysis.index_ranges import range_meant, shape_read
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement
@@ -12,7 +13,7 @@ from smartmem_rules.language.printing.printer import print_expression
 
 def axis_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:
     """How to write the first index of a read that cannot belong to its axis by the names in the signature."""
-    shape = _shape(operator, read)
+    shape = shape_read(operator, read)
     last_one = _from_the_end(read, shape)
     if last_one is not None:
         return last_one
@@ -31,10 +32,8 @@ def axis_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:
             )
             turned = [one for one in read.items if isinstance(one, s.Name) and ranges.get(one.id) == extent.id]
             if not turned or any(fit):
-                return _range_meant(operator, read, item.id, extent.id, said) or advice(
-                    f"{said}: write another index, or `require {runs} == {extent.id}`"
-                )
-            return advice(f"{said}: exchange the indices, or `require {runs} == {extent.id}`")
+                return range_meant(operator, read, axis, ranges, said)
+            return advice(f"{said}: {_exchange(operator, read, axis, ranges)}")
     return None
 
 
@@ -51,24 +50,26 @@ def _from_the_end(read: s.Subscript, shape: Sequence[s.Expression]) -> Fix | Non
     return None
 
 
-def _range_meant(operator: s.Operator, read: s.Subscript, index: str, extent: str, said: str) -> Fix | None:
-    """The extent below which an index has to run, where that is written once and no other read goes by it."""
-    equation = next(one for one in operator.equations if any(node is read for node in nodes(one)))
-    users = [one for one in operator.equations for node in nodes(one.body) if node == s.Name(node.span, index)]
-    if len(users) != 1:
-        return None
-    for node in nodes(equation.body):
-        if isinstance(node, s.Binder) and node.name == index:
-            return replacement(f"{said}: write `{index} < {extent}`", node.bound.span, extent)
-    output = next((one for one in operator.outputs if one.name == equation.tensor), None)
-    names = [binder.name for binder in equation.indices]
-    if output is None or index not in names or any(binder.kind == "loops" for binder in equation.indices):
-        return None
-    shown = list(map(print_expression, output.type.shape))
-    shown[names.index(index)] = extent
-    result = f"{output.name}: {output.type.dtype}[{', '.join(shown)}]"
-    place = output.type.shape[names.index(index)].span
-    return replacement(f"{said}: give the result that extent, `-> {result}`", place, extent)
+def _exchange(operator: s.Operator, read: s.Subscript, axis: int, ranges: Mapping[str, str]) -> str:
+    """The indices of a read in the order in which they fit its axes, and the extents in which the axes fit them."""
+    assert isinstance(read.base, s.Name)
+    shape = shape_read(operator, read)
+    if len(read.items) != len(shape):
+        return "exchange the indices"
+    for other, (item, extent) in enumerate(zip(read.items, shape, strict=True)):
+        runs = [ranges.get(one.id) if isinstance(one, s.Name) else None for one in (read.items[axis], item)]
+        if not isinstance(extent, s.Name) or runs != [extent.id, print_expression(shape[axis])]:
+            continue
+        items, extents = list(read.items), list(map(print_expression, shape))
+        items[axis], items[other] = items[other], items[axis]
+        extents[axis], extents[other] = extents[other], extents[axis]
+        said = f"exchange the indices, `{read.base.id}[{', '.join(map(print_expression, items))}]`"
+        reads = [node for node in nodes(operator.equations) if isinstance(node, s.Subscript) and node.base == read.base]
+        declared = next(one.type for one in operator.inputs if one.name == read.base.id)
+        if len(reads) == 1 and declared is not None:
+            said += f", or, if they are right, the extents: `{read.base.id}: {declared.dtype}[{', '.join(extents)}]`"
+        return said
+    return "exchange the indices"
 
 
 def extent_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:
@@ -80,7 +81,7 @@ def extent_meant(operator: s.Operator, read: s.Subscript) -> Fix | None:
     loops = [binder.name for binder in equation.indices if binder.kind != "loops"]
     if output is None or len(loops) != len(output.type.shape):
         return None
-    for axis, (item, extent) in enumerate(zip(read.items, _shape(operator, read), strict=False)):
+    for axis, (item, extent) in enumerate(zip(read.items, shape_read(operator, read), strict=False)):
         if isinstance(item, s.Splat | s.Broadcast | s.Slice) or isinstance(extent, s.Splat):
             return None
         step = _step(item, loops)
@@ -163,14 +164,6 @@ def _is_run(item: s.Expression) -> bool:
 
 def _exchanged(one: s.Span, text: str, other: s.Span, other_text: str) -> tuple[Edit, Edit]:
     return Edit(one, other_text, text), Edit(other, text, other_text)
-
-
-def _shape(operator: s.Operator, read: s.Subscript) -> tuple[s.Expression, ...]:
-    if not isinstance(read.base, s.Name):
-        return ()
-    types = {item.name: item.type for item in operator.inputs if not item.variadic}
-    kind = types.get(read.base.id)
-    return kind.shape if kind is not None else ()
 
 
 def _ranges(operator: s.Operator, read: s.Subscript) -> dict[str, str]:

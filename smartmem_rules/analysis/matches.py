@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from smartmem_rules.analysis.equal_extents import equal_extents, free_extents
 from smartmem_rules.analysis.satisfiability import satisfiable
-from smartmem_rules.analysis.types.typing import ATTEMPTS, Solver, facts_of
+from smartmem_rules.analysis.types.facts import facts_of
+from smartmem_rules.analysis.types.typing import ATTEMPTS, Solver
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.printing.printer import print_expression

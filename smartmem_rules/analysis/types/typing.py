@@ -7,22 +7,26 @@ under its own signature.  Uses that the guards admit are then built from the rig
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from random import Random
 
 from smartmem_rules.analysis.probes import Drawing, Operand
+from smartmem_rules.analysis.types.bold import alike_drawn, named_value
+from smartmem_rules.analysis.types.facts import Facts
 from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.expressions import conjuncts, nodes
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
-from smartmem_rules.tensor.expr import ALL_DTYPES, TensorType
+from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate, instantiate_overload
 
 ATTEMPTS = 48
 WANTED = 12
+_BOLD = 32
+"""Further attempts where the left side names attributes."""
 ABSENT = "_"
 
 
@@ -57,13 +61,16 @@ def check_types(
     base: Definitions, left: s.Pattern, right: s.Pattern, guards: tuple[s.Expression, ...], wanted: int = WANTED
 ) -> Typing:
     """Try a directed rewrite at several operand types, until both sides agreed at `wanted` of them."""
-    facts = _Facts.of(guards)
+    facts = Facts.of(guards)
     agreed = 0
     found = Typing(agreed=0)
     parts = 1 + max((node.output or 0 for node in nodes(left) if isinstance(node, s.PatternOperator)), default=0)
     refused: str | None = None
-    for number in range(ATTEMPTS):
-        solver = Solver(base=base, random=Random(number), number=number, use=_Use(), facts=facts, parts=parts)
+    bold = _BOLD if _binds_attributes(left) else 0
+    for number in range(ATTEMPTS + bold):
+        if (number < ATTEMPTS and agreed >= wanted) or (number >= ATTEMPTS and found.differing is not None):
+            continue
+        solver = Solver.of(base, number, facts, parts)
         expected = solver.attempt(left)
         if expected is None:
             continue
@@ -80,79 +87,16 @@ def check_types(
             agreed += 1
         elif found.differing is None and _is_computable(base, left, number, facts, parts):
             found = Typing(agreed=0, differing=solver.shown(), left=str(expected), right=actual)
-        if agreed >= wanted:
-            break
     return Typing(agreed=agreed, differing=found.differing, left=found.left, right=found.right, refused=refused)
 
 
-def _is_computable(base: Definitions, left: s.Pattern, number: int, facts: _Facts, parts: int) -> bool:
+def _is_computable(base: Definitions, left: s.Pattern, number: int, facts: Facts, parts: int) -> bool:
     """Whether the left side has a value at a use, and not only a type."""
-    solver = Solver(
-        base=base, random=Random(number), number=number, use=_Use(), facts=facts, parts=parts, types_only=False
-    )
-    return solver.attempt(left) is not None
+    return replace(Solver.of(base, number, facts, parts), types_only=False).attempt(left) is not None
 
 
-@dataclass(frozen=True)
-class _Facts:
-    """What guards say of tensors that types do not."""
-
-    constants: frozenset[str]
-    values: Mapping[str, float]
-    present: frozenset[str]
-    ranks: Mapping[str, int]
-    dtypes: tuple[str, ...] = ()
-    """Element types that guards name; a drawing that prefers others would satisfy none of these guards."""
-
-    @staticmethod
-    def of(guards: tuple[s.Expression, ...]) -> _Facts:
-        constants: set[str] = set()
-        values: dict[str, float] = {}
-        present: set[str] = set()
-        ranks: dict[str, int] = {}
-        for guard in conjuncts(*guards):
-            match guard:
-                case s.Call(function="constant", arguments=(s.Name(id=name),)):
-                    constants.add(name)
-                case s.Call(function="present", arguments=(s.Name(id=name),)):
-                    present.add(name)
-                case s.Binary(
-                    operator="==",
-                    left=s.Call(function="rank", arguments=(s.Name(id=name),)),
-                    right=s.Number(value=int(rank)),
-                ):
-                    ranks[name] = rank
-            pair = _value_and_number(guard)
-            if pair is not None:
-                values[pair[0]] = pair[1]
-        texts = (node.value for node in nodes(guards) if isinstance(node, s.Text) and node.value in ALL_DTYPES)
-        dtypes = tuple(dict.fromkeys(texts))
-        return _Facts(frozenset(constants), values, frozenset(present), ranks, dtypes)
-
-    def wanted(self, number: int) -> tuple[str, ...]:
-        """The element types that an attempt draws first: another one in each, and in some the usual ones."""
-        place = number % (len(self.dtypes) + 1)
-        return self.dtypes[place : place + 1]
-
-
-def _value_and_number(guard: s.Expression) -> tuple[str, float] | None:
-    """`near(value(c), 2)` or `a == 2`."""
-    if isinstance(guard, s.Call) and guard.function == "near" and len(guard.arguments) == 2:
-        name, number = guard.arguments
-    elif isinstance(guard, s.Binary) and guard.operator == "==":
-        name, number = guard.left, guard.right
-    else:
-        return None
-    if isinstance(name, s.Call) and name.function == "value" and name.arguments:
-        name = name.arguments[0]
-    if isinstance(name, s.Name) and isinstance(number, s.Number):
-        return name.id, number.value
-    return None
-
-
-def facts_of(guards: tuple[s.Expression, ...]) -> _Facts:
-    """What guards say of tensors that types do not."""
-    return _Facts.of(guards)
+def _binds_attributes(left: s.Pattern) -> bool:
+    return any(isinstance(node, s.PatternAttribute) and isinstance(node.value, s.Name) for node in nodes(left))
 
 
 @dataclass(kw_only=True)
@@ -163,16 +107,24 @@ class Solver:
     random: Random
     number: int
     use: _Use
-    facts: _Facts
+    facts: Facts
     parts: int
     """How many results of an operator with a variadic output the pattern speaks of."""
     types_only: bool = True
+    bold: bool = False
+    """Whether attributes that the pattern names are drawn though they have defaults, and shapes like earlier ones."""
 
     @staticmethod
-    def drawn(base: Definitions, number: int, facts: _Facts, left: s.Pattern) -> str | None:
+    def of(base: Definitions, number: int, facts: Facts, parts: int) -> Solver:
+        """The attempt of a number."""
+        bold = number >= ATTEMPTS
+        return Solver(base=base, random=Random(number), number=number, use=_Use(), facts=facts, parts=parts, bold=bold)
+
+    @staticmethod
+    def drawn(base: Definitions, number: int, facts: Facts, left: s.Pattern) -> str | None:
         """Why the attempt of a number gives a left side no type; None where it does."""
         parts = 1 + max((node.output or 0 for node in nodes(left) if isinstance(node, s.PatternOperator)), default=0)
-        solver = Solver(base=base, random=Random(number), number=number, use=_Use(), facts=facts, parts=parts)
+        solver = Solver.of(base, number, facts, parts)
         try:
             solver.solve(left)
         except Exception as failure:  # as in `attempt`
@@ -237,6 +189,8 @@ class Solver:
                     known[place] = TensorType(self._neighbour(known), extents)
                 elif argument.name in self.facts.values or self._is_small(argument.name):
                     known[place] = TensorType(self._neighbour(known), self._shape_of_number())
+                elif self.bold and (alike := alike_drawn(self.use.tensors, self.random)) is not None:
+                    known[place] = alike
         for place, argument in enumerate(self._arguments(pattern)):
             if isinstance(argument, s.PatternNumber):
                 known[place] = TensorType(self._neighbour(known), ())
@@ -279,6 +233,8 @@ class Solver:
                 given[attribute.name] = self.facts.values[attribute.value.id]
             elif attribute.value.id in self.facts.present:
                 given[attribute.name] = drawing.value_of(attribute.name)
+            elif self.bold and (value := named_value(drawing, attribute.name)) is not None:
+                given[attribute.name] = value
         return given
 
     def _bind(self, pattern: s.PatternOperator, actual: Mapping[str, Value]) -> None:

@@ -114,7 +114,10 @@ def of_another_language(call: s.Call, place: s.Span, known: Collection[str]) -> 
         return advice(f"write `cast(x, {_TYPES[name] or name})`")
     if name not in _OTHER:
         return None
-    return advice(_OTHER[name].replace("{0}", _factor(call.arguments[0]) if call.arguments else "x"))
+    argument = call.arguments[0] if call.arguments else s.Name(place, "x")
+    if "dtype({0})" in _OTHER[name] and isinstance(argument, s.Call) and argument.function == "dtype":
+        return advice(_OTHER[name].replace("dtype({0})", print_expression(argument)))
+    return advice(_OTHER[name].replace("{0}", _factor(argument)))
 
 
 def _factor(expr: s.Expression) -> str:

@@ -17,6 +17,7 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.analysis_checks import check_analysis, check_facts
 from smartmem_rules.rulebase.checks.block_checks import check_block, check_level
 from smartmem_rules.rulebase.checks.deep.deep_checks import DeepChecker, operators_in
+from smartmem_rules.rulebase.checks.deep.dropped_attributes import check_dropped
 from smartmem_rules.rulebase.checks.family_checks import check_operator_family
 from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
 from smartmem_rules.rulebase.checks.kind_checks import check_comparisons
@@ -254,6 +255,8 @@ class _Checker:
         wrong = [*check_dtypes(rule, operators), *check_dtype_guards(rule, operators), *check_loops(rule)]
         found = wrong or list(deep.rewrite(rule, written))
         yield from found
+        if not found:
+            yield from check_dropped(rule, operators)
         if not any(one.severity == "error" for one in found):
             yield from check_termination(rule, operators)
 

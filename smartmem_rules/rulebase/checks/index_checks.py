@@ -49,13 +49,15 @@ def _bounds_meant(guard: s.Expression, constants: frozenset[str]) -> Fix:
 def check_index_guards(rule: s.IndexRule) -> Iterator[Diagnostic]:
     """Guards that no integers satisfy."""
     from smartmem_rules.analysis.satisfiability import satisfiable, small_witness  # start-up time
+    from smartmem_rules.rulebase.checks.deep.contradictions import contradiction_meant
 
     positive = divisors(rule.left)
     if rule.guards and not small_witness(rule.guards, positive) and satisfiable(rule.guards, positive) is False:
         first, last = rule.guards[0].span, rule.guards[-1].span
         span = first._replace(end_line=last.end_line, end_column=last.end_column)
         message = "no values satisfy these guards, so the rule never fires"
-        note, fix = "an SMT solver found the contradiction", advice("leave out or turn round one of the guards")
+        note = "an SMT solver found the contradiction"
+        fix = contradiction_meant(rule, rule.guards)
         yield Diagnostic(Code.VACUOUS_GUARD, "error", message, span, note=note, fix=fix)
 
 

@@ -14,6 +14,7 @@ from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import GIVING_LISTS
 from smartmem_rules.rulebase.checks.meant.dtypes import dtype_meant
 from smartmem_rules.rulebase.checks.meant.kinds import misdeclared
+from smartmem_rules.rulebase.checks.meant.shapes import TURNED, is_shape, shape_meant
 from smartmem_rules.rulebase.checks.operators.definitions import shape_names
 from smartmem_rules.rulebase.checks.operators.spreading import spread_extents
 
@@ -38,8 +39,8 @@ def check_comparisons(item: s.Item, operators: Operators) -> Iterator[Diagnostic
     kinds = {name: kind for name, kind in kinds.items() if name not in hidden}
     for node in nodes(item):
         match node:
-            case s.Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">=", left=left, right=right):
-                yield from _compared(left, right, kinds, item)
+            case s.Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">=" as sign, left=left, right=right):
+                yield from _compared(left, right, kinds, item, sign)
             case s.Call(function="contains", arguments=(s.ListOf(items=members), one)):
                 for member in members:
                     yield from _compared(one, member, kinds, item)
@@ -281,17 +282,19 @@ def _sort(kind: str) -> str:
     return kind.partition(" ")[0]
 
 
-def _compared(left: s.Expression, right: s.Expression, kinds: Kinds, item: s.Item) -> Iterator[Diagnostic]:
+def _compared(
+    left: s.Expression, right: s.Expression, kinds: Kinds, item: s.Item, sign: str = "=="
+) -> Iterator[Diagnostic]:
     one, other = kind_of_value(left, kinds), kind_of_value(right, kinds)
     if one is None or other is None or not _apart(one, other):
         return
     literal = (s.Number, s.Text, s.ListOf, s.Truth, s.Unary)
     if isinstance(left, literal) and not isinstance(right, literal):
-        left, right, one, other = right, left, other, one
+        left, right, one, other, sign = right, left, other, one, TURNED.get(sign, sign)
     shown = print_expression(left)
     gives = f"`{left.function}` gives" if isinstance(left, s.Call) else f"`{shown}` is"
     message = f"{gives} {_CALLED[_sort(one)]}, which equals no {_CALLED[_sort(other)].removeprefix('a ')}"
-    fix = _meant(left, right, one, other, item)
+    fix = _meant(left, right, one, other, item, sign)
     yield Diagnostic(Code.NO_CONDITION, "error", message, right.span, fix=fix)
 
 
@@ -301,7 +304,7 @@ def _apart(one: str, other: str) -> bool:
     return len(sorts) == 2 and sorts != {"number", "truth"}
 
 
-def _meant(left: s.Expression, right: s.Expression, one: str, other: str, item: s.Item) -> Fix:
+def _meant(left: s.Expression, right: s.Expression, one: str, other: str, item: s.Item, sign: str) -> Fix:
     shown = print_expression(left)
     if one == "number" and isinstance(right, s.Text):
         number = right.value.lstrip("-").replace(".", "", 1).isdigit()
@@ -317,11 +320,8 @@ def _meant(left: s.Expression, right: s.Expression, one: str, other: str, item: 
         known = f"; it is compared with {', '.join(texts)} elsewhere" if texts else ""
         return advice(f'write a text, which stands in quotes: `{shown} == "..."`{known}')
     if _sort(one) == "list" and other == "number":
-        if isinstance(left, s.Call) and left.function == "shape" and len(left.arguments) == 1:
-            tensor = print_expression(left.arguments[0])
-            return advice(
-                f"write `rank({tensor})` for how many axes it has, `extent({tensor}, 0)` for one of its extents"
-            )
+        if is_shape(left, item):
+            return shape_meant(left, right, sign)
         new = f"[{print_expression(right)}]"
         return replacement(f"a list stands in square brackets: `{new}`", right.span, new)
     if one == "number" and isinstance(right, s.ListOf) and len(right.items) == 1:

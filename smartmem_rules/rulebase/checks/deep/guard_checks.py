@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -10,7 +10,7 @@ from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import Fix, advice, replacement
 from smartmem_rules.language.printing.printer import print_expression
-from smartmem_rules.language.rebuilding import rebuilt
+from smartmem_rules.rulebase.checks.deep.contradictions import contradiction_meant
 
 _LEAST = {"extent": ("an extent", 0), "rank": ("a rank", 0), "uses": ("the number of uses", 1), "count": ("a count", 1)}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": ">"}
@@ -61,7 +61,7 @@ def never_fires(
         place,
         secondary=(first, "together with this one") if apart else None,
         note=note,
-        fix=_about_another(rule, meant) or advice(_CONTRADICT),
+        fix=contradiction_meant(rule, meant),
     )
 
 
@@ -76,39 +76,6 @@ def _other_extents(free: Sequence[str]) -> Fix:
     """Other axes of the same tensors that the author may have meant."""
     others = f": `{'`, `'.join(free)}` {'are others' if len(free) > 1 else 'is another one'}" if free else ""
     return advice(f"compare extents that may differ{others}; or leave the guard out")
-
-
-_CONTRADICT = "leave out or turn round one of the guards: together they contradict each other"
-
-
-def _about_another(rule: s.Rewrite | s.Eliminate | s.Keep, guards: Sequence[s.Expression]) -> Fix | None:
-    """Guards about one name that speak of another one, which no guard is about: one of them is a copy."""
-    if not isinstance(rule, s.Rewrite):
-        return None
-    named = [{node.id for node in nodes(guard) if isinstance(node, s.Name)} for guard in guards]
-    shared = set.intersection(*named)
-    parts = list(nodes(rule.left))
-    tensors = [part.name for part in parts if isinstance(part, s.PatternVariable)]
-    attributes = [
-        part.value.id for part in parts if isinstance(part, s.PatternAttribute) and isinstance(part.value, s.Name)
-    ]
-    asked = {node.id for guard in rule.guards for node in nodes(guard) if isinstance(node, s.Name)}
-    for bound in (tensors, attributes):
-        both = [name for name in dict.fromkeys(bound) if name in shared]
-        free = [name for name in dict.fromkeys(bound) if name not in asked and name != "_"]
-        if len(both) != 1 or not free:
-            continue
-        said = print_expression(rebuilt(guards[-1], _renamed(both[0], free[0])))
-        others = f", or the same of {' or '.join(f'`{one}`' for one in free[1:])}," if free[1:] else ""
-        return advice(
-            f"both are about `{both[0]}`, and no guard is about `{free[0]}`: write `{said}`{others} if that is meant; "
-            "else leave one of them out or turn it round"
-        )
-    return None
-
-
-def _renamed(old: str, new: str) -> Callable[[s.Syntax], s.Syntax | None]:
-    return lambda node: s.Name(node.span, new) if isinstance(node, s.Name) and node.id == old else None
 
 
 def _turned(guard: s.Expression) -> Fix:
