@@ -269,7 +269,7 @@ def _switch_off(base: RuleBase, names: Collection[str]) -> None:
             "error",
             f"there is no rule, schedule or fuse block `{name}` to switch off",
             s.NOWHERE,
-            fix=advice(did_you_mean(name, known) or "`smartmem reference` lists the names"),
+            fix=advice(did_you_mean(name, known) or "`smartmem docs` writes a reference of all names"),
         )
         for name in names
         if name not in known

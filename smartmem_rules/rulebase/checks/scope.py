@@ -374,8 +374,8 @@ def _undefined(call: s.Call) -> Fix:
     """How a function that nothing is like gets a meaning."""
     parameters = ", ".join(chr(ord("a") + place) for place in range(max(1, min(len(call.arguments), 8))))
     return advice(
-        f"define it, `function {call.function}({parameters}) = ...`, or import the file that does; `smartmem reference`"
-        " lists all functions"
+        f"define it, `function {call.function}({parameters}) = ...`, or import the file that does; `smartmem docs`"
+        " writes a reference that lists all functions"
     )
 
 
