@@ -107,13 +107,11 @@ def _dropped(
 
 def _computed(name: str, word: str) -> Fix:
     """What to write where another operator of the left side may move what the attribute means."""
-    same = f"`{name} = {word}` where the other operators do not move it"
-    otherwise = "where the rule holds for one value only, write that on the left as well"
-    return advice(f"write the `{name}` that follows from `{word}` ({same}); {otherwise}")
+    return advice(f"write the `{name}` that follows from `{word}`, or fix the value on the left, `{name} = ...`")
 
 
 def _copied(made: s.PatternOperator, given: s.PatternAttribute | None, name: str, word: str) -> Fix:
-    otherwise = f"; where the rule holds for one value only, fix it on the left, `{name} = ...`"
+    otherwise = f", or fix the value on the left, `{name} = ...`"
     if given is not None:
         text = f"write `{name} = {word}`; where the rule holds for this value only, write it on the left as well"
         return replacement(text, given.value.span, word)
