@@ -139,7 +139,7 @@ def serve(system: str, model: str, feeds: str, threads: int) -> None:
     for _ in sys.stdin:
         time.sleep(PAUSE)
         run()
-        spent = []
+        spent: list[float] = []
         while len(spent) < RUNS or sum(spent) < LEAST:
             begin = clock()
             run()
