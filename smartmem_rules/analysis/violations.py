@@ -73,16 +73,9 @@ def _at(base: Definitions, operator: s.Operator, number: int, extents: Mapping[s
         operands, attributes = drawing.operands({}), drawing.attributes({})
         operands = _unlike(operator, operands, number)
         instantiate_overload(base, operator, operands, attributes, drawing.outputs)
-    except OutsideError as outside:
-        return Violation(
-            operands=tuple(operands),
-            attributes=attributes,
-            message=str(outside),
-            number=number,
-            extents=dict(drawing.extents),
-        )
-    except DefinitionError as failure:
-        if MISCOUNTED.search(str(failure)) is None or not _of_one_list(operator):
+    except (OutsideError, DefinitionError) as failure:
+        miscounted = MISCOUNTED.search(str(failure)) is not None and _of_one_list(operator)
+        if not isinstance(failure, OutsideError) and not miscounted:
             return None
         return Violation(
             operands=tuple(operands),
