@@ -8,12 +8,14 @@
     python bench/simplify.py --table zoo.json --write docs/simplify.md
     python bench/simplify.py examples/models/dynamic/*.onnx --peers peers/bin/python --latency 7 --json open.json
     python bench/simplify.py --table open.json --write docs/simplify.md --name simplified-open
+    python bench/simplify.py --backend --peers peers/bin/python --json backend.json
+    python bench/simplify.py --table backend.json --write docs/simplify.md --name simplified-backend
 
 Each model is simplified by each tool; every result is compared with the model itself by ONNX Runtime on random inputs,
 both without optimizations. Memory is that of the process, in which a worker does one model if `--latency` is given and
 all of them otherwise. Latency is the median processor time of interleaved runs in one thread with all of ONNX Runtime's
 optimizations, and the ratio to the input's that of runs in the same turn. Models that describe their weights are
-written with them first.
+written with them first. `--backend` takes the models of the onnx package's backend tests that are more than one node.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import argparse
 import hashlib
 import json
 import math
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,6 +36,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.backend.test
 import onnxruntime
 from markdown_tables import replace_table
 
@@ -44,6 +48,7 @@ from smartmem_rules.simplification.drawn import is_described
 from smartmem_rules.simplification.feeding import CheckError
 from smartmem_rules.simplification.report import counts_of
 
+BACKEND_TESTS = ("simple", "pytorch-converted", "pytorch-operator")
 TOOLS = ("smartmem", "onnxsim", "onnxslim")
 _PATIENCE = 600
 _FEW_RUNS = 7
@@ -74,6 +79,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="results; models that are in it already are left out")
     parser.add_argument("--table", nargs="+", type=Path, help="print the tables of such results instead")
     parser.add_argument("--write", type=Path, help="put the tables into this file, between its marks")
+    parser.add_argument("--backend", action="store_true", help="whole models of ONNX's backend tests as well")
     parser.add_argument("--name", default="simplified", help="of the marks in that file")
     given = parser.parse_args()
     if given.table:
@@ -83,8 +89,25 @@ def main() -> None:
         else:
             print(text)
         return
+    with tempfile.TemporaryDirectory(prefix="simplify-backend-") as name:
+        measure([*given.models, *(backend_models(Path(name)) if given.backend else [])], given)
+
+
+def backend_models(folder: Path) -> list[Path]:
+    """The models of ONNX's backend tests of whole models, as files that are called as the tests."""
+    data = Path(onnx.backend.test.__file__).with_name("data")
+    found = []
+    for kind in BACKEND_TESTS:
+        for model in sorted((data / kind).glob("*/model.onnx")):
+            found.append(folder / f"{model.parent.name}.onnx")
+            shutil.copyfile(model, found[-1])
+    return found
+
+
+def measure(models: Sequence[Path], given: argparse.Namespace) -> None:
+    """Simplify models by all tools and write what is found."""
     known = json.loads(given.json.read_text("utf-8")) if given.json and given.json.exists() else {}
-    paths = [path for path in given.models if path.stem not in known]
+    paths = [path for path in models if path.stem not in known]
     pythons = {"smartmem": sys.executable}
     if given.peers:
         pythons |= {"onnxsim": str(given.peers), "onnxslim": str(given.peers)}
@@ -240,6 +263,9 @@ def table_of(results: Mapping[str, Any]) -> str:
         lines.append("")
     lines += ["| | input | smartmem | onnxsim | OnnxSlim |", "|---|---|---|---|---|"]
     lines += _totals(checked)
+    if len(checked) < len(results):
+        left = len(results) - len(checked)
+        lines[-1] += f" {left} more were not compared: ONNX Runtime does not run them as a whole."
     return "\n".join(lines) + "\n"
 
 

@@ -204,6 +204,15 @@ def test_lists_of_extents_are_computed_from_shapes(values: list[int], opset: int
         assert got.tolist() == [at(value, {"n": n, "m": m}) for value in values]
 
 
+def test_a_model_of_an_old_opset_has_no_arithmetic_of_extents() -> None:
+    closed = model("g (float[2, 3] x) => (float[2, 3] y) { a = Relu (x)  y = Relu (a) }", 6)
+    assert kinds(sm.simplify(closed)) == ["Relu"]
+    writer = OpenWriter("s.")
+    writer.constant([N * 2])
+    with pytest.raises(NotExpressible, match="before opset 7"):
+        extent_nodes(writer, 6, {"x": (N,)}, {})
+
+
 @pytest.mark.parametrize(("value", "given"), [((N - 1) // 2, (N,)), (N + M, (N,))], ids=["may be negative", "unknown"])
 def test_what_no_operator_computes_is_not_written(value: int, given: tuple[int, ...]) -> None:
     writer = OpenWriter("s.")

@@ -85,7 +85,7 @@ def extent_nodes(
     Raises:
         NotExpressible: an extent is that of no tensor, and no arithmetic of that version gives it.
     """
-    if opset < _ARITHMETIC:
+    if writer.wanted and opset < _ARITHMETIC:
         raise NotExpressible(f"arithmetic of extents before opset {_ARITHMETIC}")
     made = _Making(writer=writer, opset=opset, given=dict(given))
     for name, wanted in sorted(writer.wanted.items(), key=lambda item: item[1].after):
