@@ -112,11 +112,11 @@
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 {% endmacro %}
-{% macro buffer(s, turn) -%}{% if s.buffers == 1 %}0{% elif s.buffers == 2 %}({{ turn }} & 1){% else %}({{ turn }} % {{ s.buffers }}){% endif %}{%- endmacro %}
+{% macro buffer(s, turn) -%}{% if s.kept == 1 %}0{% elif s.buffers == 2 %}({{ turn }} & 1){% else %}({{ turn }} % {{ s.buffers }}){% endif %}{%- endmacro %}
 {# Where the tiles of both factors lie. #}
 {% macro tiles(s, u) %}
     __local {{ u.name }}_element* const left_tiles = {% if s.swizzled %}{{ u.name }}_aligned(memory){% else %}(__local {{ u.name }}_element*)memory{% endif %};
-    __local {{ u.name }}_element* const right_tiles = left_tiles + {{ s.buffers * s.left_size }};
+    __local {{ u.name }}_element* const right_tiles = left_tiles + {{ s.kept * s.left_size }};
 {%- endmacro %}
 {# Copies the tiles of the right factor that `unit_product` uses first; they count as a part of its first copies. The others are
    brought into the device's cache. #}

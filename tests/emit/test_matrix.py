@@ -17,8 +17,10 @@ from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.emit.contraction import group
 from smartmem_rules.language.blocks.device import Device as Profile
+from smartmem_rules.plan.kernel.model import Contraction
 from smartmem_rules.plan.schedule import templates
 from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
+from smartmem_rules.plan.schedule.contraction.score_tiles import with_scores
 from smartmem_rules.plan.schedule.records import GroupSchedule
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime import target
@@ -65,12 +67,17 @@ def _takes(tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch) -> Non
     """Let products on a unit have this tile; a model's calibration multiplies floats without one."""
     ranked = templates.rank_groups
 
-    def chosen(tiles: Sequence[GroupTile], *others: Any) -> list[GroupChoice]:
-        unit = tiles[0].unit
-        if unit is None or not tile.takes(unit):
-            return ranked(tiles, *others)
-        return [GroupChoice(replace(tile, unit=unit, work_group=tiles[0].work_group), splits)]
+    def fits(given: GroupTile) -> bool:
+        return given.unit is not None and tile.takes(given.unit)
 
+    def sized(given: GroupTile, contraction: Contraction) -> GroupTile:
+        wanted = replace(tile, unit=given.unit, work_group=given.work_group)
+        return with_scores(wanted if fits(given) else given, contraction)
+
+    def chosen(tiles: Sequence[GroupTile], *others: Any) -> list[GroupChoice]:
+        return [GroupChoice(tiles[0], splits)] if fits(tiles[0]) else ranked(tiles, *others)
+
+    monkeypatch.setattr(templates, "with_scores", sized)
     monkeypatch.setattr(templates, "rank_groups", chosen)
 
 
@@ -208,6 +215,31 @@ def test_normalised_rows_become_halves_on_chip(unit: str) -> None:
 @pytest.mark.parametrize("unit", HALVES)
 @pytest.mark.parametrize(("tokens", "depth"), [(49, 32), (197, 64)])
 def test_an_attention_multiplies_twice(unit: str, tokens: int, depth: int) -> None:
+    tile = _attention(tokens, depth).tile
+    assert (tile.scores is not None) == (not tile.swizzled)
+
+
+@pytest.mark.parametrize(
+    ("unit", "tile"),
+    [*(("nvidia_f16", t) for t in TILES), *(("intel_f16", TILES[i]) for i in (1, 3))],  # which have teams for rows
+    ids=lambda one: one if isinstance(one, str) else f"{one.rows}x{one.columns}x{one.step}",
+)
+@pytest.mark.parametrize(("tokens", "depth"), [(5, 8), (49, 32), (64, 40), (130, 24), (197, 64), (300, 200)])
+def test_scores_of_all_columns_at_once(
+    unit: str, tokens: int, depth: int, tile: GroupTile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _takes(tile, 1, monkeypatch)
+    found = _attention(tokens, depth).tile
+    scores = found.scores
+    assert scores is not None
+    assert (scores.rows, scores.threads) == (tile.rows, found.threads)
+    most = scores.work_group.score_sums * found.threads // scores.rows
+    assert scores.columns >= min(tokens, 256) or 2 * scores.columns >= min(tokens, most)
+    assert scores.whole == (depth <= 128)
+
+
+def _attention(tokens: int, depth: int) -> GroupSchedule:
+    """The schedule of an attention of three batches, whose outputs have been compared."""
     x = _random(20, 3, tokens, 24)
     weights = {name: _random(21 + i, 24, depth) for i, name in enumerate(("q", "k", "v"))}
     nodes = [
@@ -220,7 +252,7 @@ def test_an_attention_multiplies_twice(unit: str, tokens: int, depth: int) -> No
         ("Softmax", "scaled", "p", {"axis": -1}),
         ("MatMul", "p c", "y"),
     ]
-    _compare(model(nodes, {"x": x}, "y", {**weights, "scale": np.float32(0.01)}), {"x": x})
+    return _compare(model(nodes, {"x": x}, "y", {**weights, "scale": np.float32(0.01)}), {"x": x})
 
 
 def test_weights_beyond_halves_stay_floats() -> None:

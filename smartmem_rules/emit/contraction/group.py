@@ -21,6 +21,7 @@ from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Scores, Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size, storage_of
 from smartmem_rules.plan.ptx_target import target_option
+from smartmem_rules.plan.schedule.contraction.group import GroupTile
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
@@ -81,7 +82,7 @@ class _Group:
             splits=self.splits,
             turns=turns,
             turns_each=turns_each,
-            turns_summed=self._turns_summed(turns_each),
+            turns_summed=self._turns_summed(tile, turns_each),
             column_tiles=columns,
             row_tiles=row_tiles,
             m=self.m_count,
@@ -96,10 +97,10 @@ class _Group:
             **shared,
         )
 
-    def _turns_summed(self, turns: int) -> int:
+    def _turns_summed(self, tile: GroupTile, turns: int) -> int:
         """Turns of a partial sum where a work-group takes so many; 0 where one sum takes them all."""
         most = LONGEST_TILE if self.unit is None else self.unit.longest_sum or LONGEST_TILE
-        return turns_summed(turns, self.tile.step // self.tile.slices, most)
+        return turns_summed(turns, tile.step // tile.slices, most)
 
     def _unit_texts(self) -> str:
         """The functions of the matrix unit."""
@@ -213,7 +214,8 @@ class _Group:
 
     def _scores(self, scores: Scores, padded: int) -> None:
         """The rows of the inner contraction, tile by tile of its columns."""
-        tile, emission = self.tile, self.emission
+        own = self.tile.scores
+        tile, emission = own or self.tile, self.emission
         c = self.contraction
         left = substitute_variables(scores.a, self.batch_values)
         right = substitute_variables(scores.b, self.batch_values)
@@ -221,6 +223,7 @@ class _Group:
         text = render(
             "group_scores.cl",
             s=tile,
+            own=own is not None,
             left=loading(emission, tile, Side(name="left", factor=left, own=c.m, k=scores.k, first="first_row")),
             right=loading(
                 emission,
@@ -229,7 +232,7 @@ class _Group:
             ),
             tiles=-(-scores.n.extent // tile.columns),
             turns=turns,
-            turns_summed=self._turns_summed(turns),
+            turns_summed=self._turns_summed(tile, turns),
             padded=padded,
             u=self.unit,
         )
