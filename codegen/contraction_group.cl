@@ -82,6 +82,8 @@ static inline int smr_order_arrive(volatile __global int* at) {
 {% if not s.direct %}
 {{ met(s, splits) }}
 {% endif %}
+{% elif held %}
+{{ held }}
 {% else %}
 {{ unit_product(s, u, left, right, 0, turns, turns_summed, fetches) if u else product(s, left, right, 0, turns, turns_summed) }}
 {% endif %}

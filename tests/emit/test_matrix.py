@@ -17,7 +17,7 @@ from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.emit.contraction import group
 from smartmem_rules.language.blocks.device import Device as Profile
-from smartmem_rules.plan.kernel.model import Contraction
+from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.schedule import templates
 from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
 from smartmem_rules.plan.schedule.contraction.score_tiles import with_scores
@@ -70,9 +70,9 @@ def _takes(tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch) -> Non
     def fits(given: GroupTile) -> bool:
         return given.unit is not None and tile.takes(given.unit)
 
-    def sized(given: GroupTile, contraction: Contraction) -> GroupTile:
+    def sized(given: GroupTile, kernel: Kernel) -> GroupTile:
         wanted = replace(tile, unit=given.unit, work_group=given.work_group)
-        return with_scores(wanted if fits(given) else given, contraction)
+        return with_scores(wanted if fits(given) else given, kernel)
 
     def chosen(tiles: Sequence[GroupTile], *others: Any) -> list[GroupChoice]:
         return [GroupChoice(tiles[0], splits)] if fits(tiles[0]) else ranked(tiles, *others)

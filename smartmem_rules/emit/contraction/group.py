@@ -14,7 +14,8 @@ from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.contraction.group_tiles import loading
-from smartmem_rules.emit.contraction.sides import Side, captured
+from smartmem_rules.emit.contraction.held_scores import HeldScores
+from smartmem_rules.emit.contraction.sides import Loading, Side, captured
 from smartmem_rules.emit.rowwise.reduction import write_row
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.launch import Single
@@ -72,8 +73,13 @@ class _Group:
         turns = -(-math.prod(v.extent for v in c.k) // tile.step)
         turns_each = -(-turns // self.splits)
         shared = {name: self.emission.accesses[tensor].parameter for name, tensor in self._meeting.items()}
-        prologue = captured(self.emission, self._prologue)
-        left, right = loading(self.emission, tile, self._left()), loading(self.emission, tile, self._right(columns))
+        right = loading(self.emission, tile, self._right(columns))
+        prologue, held, left = "", "", None
+        if tile.held:
+            held = self._held(right)
+        else:
+            prologue = captured(self.emission, self._prologue)
+            left = loading(self.emission, tile, self._left())
         self.emission.shared += self._tiles()
         return self.emission.source(
             "contraction_group.cl",
@@ -90,6 +96,7 @@ class _Group:
             fetches=right.copied and self._fetches,
             unit_texts=self._unit_texts(),
             prologue=prologue,
+            held=held,
             left=left,
             right=right,
             parts=self._parts(),
@@ -216,20 +223,14 @@ class _Group:
         """The rows of the inner contraction, tile by tile of its columns."""
         own = self.tile.scores
         tile, emission = own or self.tile, self.emission
-        c = self.contraction
-        left = substitute_variables(scores.a, self.batch_values)
-        right = substitute_variables(scores.b, self.batch_values)
+        left, right = self._score_factors(scores, tile, f"inner_tile * {tile.columns}")
         turns = -(-math.prod(v.extent for v in scores.k) // tile.step)
         text = render(
             "group_scores.cl",
             s=tile,
             own=own is not None,
-            left=loading(emission, tile, Side(name="left", factor=left, own=c.m, k=scores.k, first="first_row")),
-            right=loading(
-                emission,
-                tile,
-                Side(name="right", factor=right, own=(scores.n,), k=scores.k, first=f"inner_tile * {tile.columns}"),
-            ),
+            left=left,
+            right=right,
             tiles=-(-scores.n.extent // tile.columns),
             turns=turns,
             turns_summed=self._turns_summed(tile, turns),
@@ -238,6 +239,41 @@ class _Group:
         )
         for line in text.splitlines():
             emission.writer.line(line)
+
+    def _held(self, right: Loading) -> str:
+        """The product of an attention whose scores stay in registers."""
+        tile, c, emission = self.tile, self.contraction, self.emission
+        assert tile.scores is not None
+        assert c.scores is not None
+        left, keys = self._score_factors(c.scores, tile.scores, "0")
+        turns = -(-math.prod(v.extent for v in c.scores.k) // tile.scores.step)
+        rows = HeldScores(emission, c, tile, self.batch_values, self.row, self.shuffles)
+        return render(
+            "group_held.cl",
+            s=tile,
+            q=tile.scores,
+            u=self.unit,
+            right=right,
+            left=left,
+            keys=keys,
+            turns=turns,
+            turns_summed=self._turns_summed(tile.scores, turns),
+            count=rows.count,
+            rows=captured(emission, rows.write),
+            fragments=rows.fragments(),
+        )
+
+    def _score_factors(self, scores: Scores, tile: GroupTile, first: str) -> tuple[Loading, Loading]:
+        """How both factors of the scores are loaded.
+
+        Args:
+            first: C text of the first column.
+        """
+        left = substitute_variables(scores.a, self.batch_values)
+        right = substitute_variables(scores.b, self.batch_values)
+        rows = Side(name="left", factor=left, own=self.contraction.m, k=scores.k, first="first_row")
+        columns = Side(name="right", factor=right, own=(scores.n,), k=scores.k, first=first)
+        return loading(self.emission, tile, rows), loading(self.emission, tile, columns)
 
     def _row_values(self, row: Var) -> dict[Var, Index]:
         c = self.contraction

@@ -32,6 +32,7 @@ SUMS = ("float32", "int32")
 OPERANDS = ("registers", "local")
 ROW_BYTES = 128
 """Of a row of a tile from which products read."""
+HALF_BYTES = 2
 ELEMENT_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}
 
 
@@ -88,6 +89,15 @@ class Fragment:
         if outside is not None:
             return f"row {outside[0]}, column {outside[1]} lies outside of the matrix of {self.rows} x {self.columns}"
         return "" if len(places) == held else "two places hold the same element"
+
+
+def _chained(left: Fragment, sums: Fragment, lane: int) -> tuple[tuple[int, int], ...]:
+    """For each element of a lane's left fragment, the fragment of sums and the element in it; empty if one lacks."""
+    own = {sums.place(lane, element): element for element in range(sums.element_count)}
+    places = [left.place(lane, element) for element in range(left.element_count)]
+    if any((row, k % sums.columns) not in own for row, k in places):
+        return ()
+    return tuple((k // sums.columns, own[row, k % sums.columns]) for row, k in places)
 
 
 def _digits(meaning: str, default: Any = MISSING) -> tuple[Digit, ...]:
@@ -179,6 +189,26 @@ class Matrix(BlockRecord):
             found["left"] = Fragment(m, k, self.left_lanes, self.left_elements)
             found["right"] = Fragment(k, n, self.right_lanes, self.right_elements)
         return found
+
+    @property
+    def chained(self) -> tuple[tuple[int, int], ...]:
+        """For each element of a left fragment, where the same lane holds its place of sums: the fragment, the element.
+
+        With them sums become the left factor of another product without leaving their registers. Empty where other
+        lanes hold some, or where elements are not halves.
+        """
+        if self.in_local_memory or self.element_bytes != HALF_BYTES or self.depth % self.columns:
+            return ()
+        left, sums = self.fragments["left"], self.fragments["sum"]
+        found = [_chained(left, sums, lane) for lane in range(self.lanes)]
+        return found[0] if all(one == found[0] for one in found) else ()
+
+    @property
+    def row_lanes(self) -> int:
+        """Neighbouring lanes that hold elements of the same rows of sums; 0 where such lanes are no neighbours."""
+        rows = [self.fragments["sum"].place(lane, 0)[0] for lane in range(self.lanes)]
+        count = rows.count(rows[0])
+        return count if all(row == rows[lane // count * count] for lane, row in enumerate(rows)) else 0
 
     @property
     def in_local_memory(self) -> bool:

@@ -214,6 +214,10 @@ class WorkGroup:
         0,
         within=ITEMS_OR_NONE,
     )
+    hold_scores: bool = flag(
+        "whether scores of which a work-group computes whole rows stay in registers and are the left factor there",
+        False,
+    )
     score_step: int = whole("places of their reduction that lie in local memory at once, at most", 128, within=ITEMS)
     score_sums: int = whole("such sums that a work-item holds, at most", 64, within=ITEMS)
 

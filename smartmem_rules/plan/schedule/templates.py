@@ -183,8 +183,7 @@ class Templates:
         tiles = [replace(t, unit=unit) if unit is not None and t.takes(unit) else t for t in tiles_of(s)]
         if s.of_halves:
             tiles = [t for t in tiles if t.unit is not None]
-        if kernel.contraction is not None:
-            tiles = [with_scores(t, kernel.contraction) for t in tiles]
+        tiles = [with_scores(t, kernel) for t in tiles]
         return rank_groups(tiles, splits, s.cycles, demand, self.device)
 
     def transforms(self, kernel: Kernel, block_rows: int | None = None) -> list[WinogradProblem]:

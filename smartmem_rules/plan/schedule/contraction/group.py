@@ -36,6 +36,8 @@ class GroupTile:
         work_group: what the schedule's block says of all its tiles.
         whole: whether one step is all of the reduction, so that no other one needs room.
         scores: the sizes in which the same work-group computes an attention's scores; None: in these.
+        held: whether the scores stay in registers, and become the left factor there: a step is all of the reduction,
+            of which each slice has the columns of scores that its sub-groups hold.
     """
 
     rows: int
@@ -52,6 +54,7 @@ class GroupTile:
     work_group: WorkGroup = field(default_factory=WorkGroup)
     whole: bool = False
     scores: GroupTile | None = None
+    held: bool = False
 
     @staticmethod
     def of(sizes: Sequence[int], subgroup: int, work_group: WorkGroup) -> GroupTile:
@@ -116,7 +119,7 @@ class GroupTile:
     @property
     def left_size(self) -> int:
         """Elements of a tile of the left factor."""
-        return self.rows * self.left_stride
+        return 0 if self.held else self.rows * self.left_stride
 
     @property
     def right_size(self) -> int:
@@ -140,12 +143,33 @@ class GroupTile:
         if self.direct:
             left, right = self.element_bytes
             return -(-self.buffers * (self.rows * self.left_stride * left + self.step * self.right_stride * right) // 4)
-        floats = max(self._tiles_or_sums, 0 if self.scores is None else self.scores._tiles_or_sums)
+        floats = self._tiles_or_sums
+        if self.held and self.scores is not None:
+            floats = max(floats, self.scores_place + self.scores.tile)
+        elif self.scores is not None:
+            floats = max(floats, self.scores._tiles_or_sums)
         return floats + (self._exchange + ALIGNMENT * self.swizzled) // FLOAT_BYTES
 
     @property
     def _tiles_or_sums(self) -> int:
         return max(self.kept * self.tile, self.slices * self.rows * self.sum_stride)
+
+    @property
+    def scores_place(self) -> int:
+        """The float of local memory at which the tiles of scores begin that are held: the right factor lies before."""
+        return -(-self.tile // VECTOR) * VECTOR
+
+    def row_memory(self, row_bytes: int) -> int:
+        """Bytes of local memory that the rows take besides the tiles.
+
+        Args:
+            row_bytes: of a row whose stages leave arrays in local memory.
+        """
+        if not row_bytes:
+            return 0
+        if self.held and self.unit is not None:
+            return FLOAT_BYTES * self.rows * self.slices * self.unit.row_lanes
+        return FLOAT_BYTES * self.threads + self.rows * row_bytes
 
     @property
     def kept(self) -> int:
@@ -253,9 +277,13 @@ def tiles_of(schedule: Group) -> tuple[GroupTile, ...]:
 
 def fitting(tiles: Sequence[GroupTile], demand: GemmShape, local_memory: int) -> list[GroupTile]:
     """The tiles that so many bytes of local memory have room for, beside what their rows need."""
-    found = [t for t in tiles if 4 * (t.memory + t.threads) + t.rows * demand.row_bytes <= local_memory]
+    found = [t for t in tiles if _local_bytes(t, demand) <= local_memory]
     # a team of work-items finishes each row
     return [t for t in found if t.team > 1] if demand.row_bytes else found
+
+
+def _local_bytes(tile: GroupTile, demand: GemmShape) -> int:
+    return FLOAT_BYTES * tile.memory + max(FLOAT_BYTES * tile.threads, tile.row_memory(demand.row_bytes))
 
 
 def rank_groups(
