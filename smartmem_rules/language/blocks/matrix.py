@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import MISSING, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from smartmem_rules.language.blocks.keys import (
@@ -190,7 +191,7 @@ class Matrix(BlockRecord):
             found["right"] = Fragment(k, n, self.right_lanes, self.right_elements)
         return found
 
-    @property
+    @cached_property
     def chained(self) -> tuple[tuple[int, int], ...]:
         """For each element of a left fragment, where the same lane holds its place of sums: the fragment, the element.
 
@@ -203,7 +204,7 @@ class Matrix(BlockRecord):
         found = [_chained(left, sums, lane) for lane in range(self.lanes)]
         return found[0] if all(one == found[0] for one in found) else ()
 
-    @property
+    @cached_property
     def row_lanes(self) -> int:
         """Neighbouring lanes that hold elements of the same rows of sums; 0 where such lanes are no neighbours."""
         rows = [self.fragments["sum"].place(lane, 0)[0] for lane in range(self.lanes)]
