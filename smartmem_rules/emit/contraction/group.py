@@ -73,13 +73,13 @@ class _Group:
         turns = -(-math.prod(v.extent for v in c.k) // tile.step)
         turns_each = -(-turns // self.splits)
         shared = {name: self.emission.accesses[tensor].parameter for name, tensor in self._meeting.items()}
-        right = loading(self.emission, tile, self._right(columns))
         prologue, held, left = "", "", None
-        if tile.held:
-            held = self._held(right)
-        else:
+        if not tile.held:
             prologue = captured(self.emission, self._prologue)
             left = loading(self.emission, tile, self._left())
+        right = loading(self.emission, tile, self._right(columns))
+        if tile.held:
+            held = self._held(right)
         self.emission.shared += self._tiles()
         return self.emission.source(
             "contraction_group.cl",

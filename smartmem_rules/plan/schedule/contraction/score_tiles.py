@@ -34,7 +34,7 @@ def with_scores(tile: GroupTile, kernel: Kernel) -> GroupTile:
     if fewest[0].columns >= columns and tile.work_group.hold_scores and in_registers(kernel):
         held = [one for scores in fewest if (one := _held(tile, scores)) is not None]
         if held:
-            return min(held, key=lambda one: (one.warp_rows * one.warp_columns, one.slices))
+            return min(held, key=lambda one: (one.step, one.warp_rows * one.warp_columns))
     return replace(tile, scores=min(fewest, key=_order))
 
 
