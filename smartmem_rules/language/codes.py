@@ -80,6 +80,7 @@ class Code(StrEnum):
     NO_CONDITION = "SMR0326"
     ATTRIBUTE_KIND = "SMR0327"
     DROPPED_ATTRIBUTE = "SMR0328"
+    INDEX_SIDES_DIFFER = "SMR0329"
 
     MISSING_CELL = "SMR0401"
     REPEATED_LINE = "SMR0402"
@@ -165,6 +166,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.NO_CONDITION: "A guard or a requirement is a number, a text or a list, so that it neither holds nor fails.",
     Code.ATTRIBUTE_KIND: "A pattern gives an attribute a value of another kind than its operator declares.",
     Code.DROPPED_ATTRIBUTE: "A left side takes any value of an attribute, and the right side has one of its own.",
+    Code.INDEX_SIDES_DIFFER: "The two sides of an index rule are different numbers where its guards hold.",
     Code.MISSING_CELL: "A table has no cell for a pair of its row and column names.",
     Code.REPEATED_LINE: "A table has two rows or two columns of the same name.",
     Code.UNKNOWN_LINE: "A row or column of a table is neither a class nor a mapping type, so it is never reached.",

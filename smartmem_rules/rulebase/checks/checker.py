@@ -278,7 +278,10 @@ def _deep_problems(written: s.Item, made: s.Item, deep: DeepChecker, built_in: B
         case s.Keep(), s.Keep():
             yield from deep.guards(made, written)
         case s.IndexRule(), s.IndexRule():
-            yield from check_index_guards(made)
+            found = [*check_index_guards(made)]
+            yield from found
+            if not found:
+                yield from deep.index(made, written)
 
 
 def _of(items: Iterable[s.Item], kind: type[_Kind]) -> list[_Kind]:

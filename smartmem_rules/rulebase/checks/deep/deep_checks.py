@@ -20,6 +20,7 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.deep.definition_fixes import mended
 from smartmem_rules.rulebase.checks.deep.guard_checks import fits_nothing, never_fires
 from smartmem_rules.rulebase.checks.deep.index_counts import miscounted
+from smartmem_rules.rulebase.checks.deep.index_trials import IndexFinding, index_finding, sides_unequal
 from smartmem_rules.rulebase.checks.deep.list_positions import outside_list
 from smartmem_rules.rulebase.checks.deep.read_fixes import read_mended
 from smartmem_rules.rulebase.checks.deep.side_checks import sides_differ
@@ -105,6 +106,13 @@ class DeepChecker:
         found = self._known(("guards", rule.guards), [], lambda: _guard_finding(self, rule))
         if "vacuous" in found:
             yield never_fires(written, found["vacuous"], found["parts"])
+
+    def index(self, rule: s.IndexRule, written: s.IndexRule) -> Iterator[Diagnostic]:
+        """An index rule whose sides differ at small numbers."""
+        key = "index", rule.left, rule.right, rule.guards
+        found = cast("IndexFinding", self._known(key, [], lambda: index_finding(rule)))
+        if "numbers" in found:
+            yield sides_unequal(written, found)
 
     def _known(self, key: tuple[object, ...], operators: Sequence[str], find: Any) -> dict[str, Any]:
         definitions = [self._text(one) for name in operators for one in self.operators.get(name, ())]
