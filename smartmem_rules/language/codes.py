@@ -156,7 +156,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.INDEX_RULE_FORM: "An index rule uses what interval arithmetic cannot decide.",
     Code.SAME_SIDES: "The two sides of a rewrite are the same, so it does nothing.",
     Code.NO_VIEW_TO_ELIMINATE: "An elimination names an operator that computes, so that it is no index map.",
-    Code.UNUSED_LET: "A `let` of a rule names something that the rule does not use.",
+    Code.UNUSED_LET: "A rule or a definition names something that it does not use: by `let`, or as a local tensor.",
     Code.COMPUTED_ON_LEFT: "A left side computes a constant, which only a right side can.",
     Code.KEPT_ALREADY: "A `keep` names an operator that another one keeps always.",
     Code.NOT_JOINED: "A left side has a pattern that shares no tensor with its other patterns.",

@@ -34,6 +34,8 @@ from smartmem_rules.rulebase.checks.meaning_checks import (
 )
 from smartmem_rules.rulebase.checks.meant.block_sizes import check_block_sizes
 from smartmem_rules.rulebase.checks.meant.idle_rulesets import check_idle
+from smartmem_rules.rulebase.checks.meant.quotients import check_quotients
+from smartmem_rules.rulebase.checks.meant.unread import check_unread
 from smartmem_rules.rulebase.checks.operators.arithmetic import check_arithmetic
 from smartmem_rules.rulebase.checks.operators.definitions import (
     check_constant,
@@ -176,13 +178,7 @@ class _Checker:
             case s.Constant():
                 yield from check_constant(item, functions, names, self.items)
             case s.Operator():
-                yield from check_operator(item, functions, names)
-                yield from check_conditions(item.requires)
-                yield from check_defaults(item)
-                yield from check_shapes(item)
-                yield from check_indices(item)
-                yield from (*check_members(item), *check_extremes(item), *check_lets_of_elements(item))
-                yield from (*check_arithmetic(item), *check_places(item), *check_spreading(item))
+                yield from self._operator(item)
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)
                 yield from check_same_sides(item, self.commutative)
@@ -206,6 +202,15 @@ class _Checker:
                 if not found:
                     yield from check_matrix(item) if item.kind == "matrix" else check_block_sizes(item)
                 yield from check_level(item)
+
+    def _operator(self, item: s.Operator) -> Iterator[Diagnostic]:
+        found = [*check_operator(item, self.functions, self.names), *check_conditions(item.requires)]
+        found += [*check_defaults(item), *check_shapes(item), *check_indices(item), *check_members(item)]
+        found += [*check_extremes(item), *check_lets_of_elements(item), *check_arithmetic(item), *check_places(item)]
+        found += [*check_spreading(item), *check_quotients(item)]
+        yield from found
+        if not found:
+            yield from check_unread(item, self.operators[item.name])
 
     def _ruleset(self, rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
         if self.declared_rulesets and rule.ruleset:
