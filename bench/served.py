@@ -86,17 +86,31 @@ def model_file(name: str) -> Path:
     return path(name) if path(name).exists() else Path(name)
 
 
+class Refused(SystemExit):
+    """A system does not run a model; the message says which, and why."""
+
+
 class Served:
     """A system in a process of its own.
 
     Args:
         threads: that it may use; more than one are timed by the clock, one by the time of the processor.
+        script: what the process runs: it takes the four arguments and answers as `answer_turns` does.
     """
 
-    def __init__(self, system: str, model: Path, feeds: Path, threads: int, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        system: str,
+        model: Path,
+        feeds: Path,
+        threads: int,
+        environment: Mapping[str, str],
+        script: str = __file__,
+    ) -> None:
+        self.system = system
         self.found: list[float] = []
         self.process = subprocess.Popen(
-            [sys.executable, __file__, system, str(model), str(feeds), str(threads)],
+            [sys.executable, script, system, str(model), str(feeds), str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -110,7 +124,10 @@ class Served:
         line = self.process.stdout.readline()
         if not line:
             raise SystemExit(f"{self.process.args!r} ended")
-        said: list[float] = json.loads(line)
+        said: list[float] | str = json.loads(line)
+        if isinstance(said, str):
+            self.process.wait()
+            raise Refused(f"{self.system} does not run it: {said}")
         return said
 
     def turn(self) -> None:
@@ -128,23 +145,41 @@ class Served:
 
 
 def serve(system: str, model: str, feeds: str, threads: int) -> None:
-    """Answer each line with the milliseconds of some runs."""
+    """Run our plan or another system from arrays to arrays, as it is asked."""
+    answer_turns(lambda: ours(model, feeds) if system == "ours" else peer(system, model, feeds, threads), threads)
+
+
+def answer_turns(opened: Callable[[], Callable[[], object]], threads: int) -> None:
+    """Answer each line with the milliseconds of some runs; what does not open, with the reason as a string.
+
+    Args:
+        opened: gives the function that runs a model once.
+    """
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a system prints must not come between the answers
-    run = ours(model, feeds) if system == "ours" else peer(system, model, feeds, threads)
     clock = time.process_time if threads == 1 else time.perf_counter
-    for _ in range(3):
-        run()
+    try:
+        run = opened()
+        for _ in range(3):
+            run()
+    except Exception as error:  # errors of other systems have no type in common
+        answers.write(json.dumps(str(error).strip() or type(error).__name__) + "\n")
+        return
     answers.write("[]\n")
     for _ in sys.stdin:
         time.sleep(PAUSE)
+        answers.write(json.dumps(timed(run, clock)) + "\n")
+
+
+def timed(run: Callable[[], object], clock: Callable[[], float]) -> list[float]:
+    """The milliseconds of some runs in a row, behind one that does not count."""
+    run()
+    spent: list[float] = []
+    while len(spent) < RUNS or sum(spent) < LEAST:
+        begin = clock()
         run()
-        spent: list[float] = []
-        while len(spent) < RUNS or sum(spent) < LEAST:
-            begin = clock()
-            run()
-            spent.append((clock() - begin) * 1e3)
-        answers.write(json.dumps(spent) + "\n")
+        spent.append((clock() - begin) * 1e3)
+    return spent
 
 
 def ours(model: str, feeds: str) -> Callable[[], object]:
