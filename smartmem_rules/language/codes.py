@@ -160,7 +160,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.COMPUTED_ON_LEFT: "A left side computes a constant, which only a right side can.",
     Code.KEPT_ALREADY: "A `keep` names an operator that another one keeps always.",
     Code.NOT_JOINED: "A left side has a pattern that shares no tensor with its other patterns.",
-    Code.SAME_PATTERN: "Two patterns of a left side are the same.",
+    Code.SAME_PATTERN: "Two patterns of a left side are the same, or differ and get the same value.",
     Code.BAD_ANALYSIS: "An analysis is no `bool` with `merge or`, or a rule derives a fact that no analysis says.",
     Code.FACT_IN_EXPRESSION: "A fact is asked for in another place than a guard of its own, about one tensor.",
     Code.NO_CONDITION: "A guard or a requirement is a number, a text or a list, so that it neither holds nor fails.",

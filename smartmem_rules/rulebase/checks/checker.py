@@ -34,8 +34,7 @@ from smartmem_rules.rulebase.checks.meaning_checks import (
 )
 from smartmem_rules.rulebase.checks.meant.block_sizes import check_block_sizes
 from smartmem_rules.rulebase.checks.meant.idle_rulesets import check_idle
-from smartmem_rules.rulebase.checks.meant.quotients import check_quotients
-from smartmem_rules.rulebase.checks.meant.unread import check_unread
+from smartmem_rules.rulebase.checks.meant.same_values import check_same_values
 from smartmem_rules.rulebase.checks.operators.arithmetic import check_arithmetic
 from smartmem_rules.rulebase.checks.operators.definitions import (
     check_constant,
@@ -46,7 +45,9 @@ from smartmem_rules.rulebase.checks.operators.definitions import (
 from smartmem_rules.rulebase.checks.operators.hidden_overloads import check_overloads
 from smartmem_rules.rulebase.checks.operators.identities import check_domains, check_override
 from smartmem_rules.rulebase.checks.operators.places import check_places
+from smartmem_rules.rulebase.checks.operators.quotients import check_quotients
 from smartmem_rules.rulebase.checks.operators.spreading import check_spreading
+from smartmem_rules.rulebase.checks.operators.unread import check_unread
 from smartmem_rules.rulebase.checks.relation_checks import (
     check_kept_already,
     check_relations,
@@ -150,6 +151,7 @@ class _Checker:
         yield from _check_names(self.items)
         yield from check_recursion(self.functions, self.names)
         yield from check_duplicate_rewrites(_of(self.items, s.Rewrite), self.operators)
+        yield from check_same_values(_of(self.items, s.Rewrite))
         yield from check_kept_already(_of(self.items, s.Keep))
         yield from check_rulesets(self.rulesets, self.runners, self.known["ruleset"] | self.declared_rulesets)
         yield from check_idle(self.rulesets, self.blocks)

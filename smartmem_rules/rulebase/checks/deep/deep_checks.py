@@ -16,6 +16,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import advice, replacement
+from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.deep.definition_fixes import mended
 from smartmem_rules.rulebase.checks.deep.guard_checks import fits_nothing, never_fires
@@ -83,8 +84,12 @@ class DeepChecker:
         if "cost" in found:
             place, reason, example = found["cost"]
             note = f"for example at {example}"
+            cost = written.costs[place].value
             fix = advice("write what is a number from 0 on for all operands, such as `prod(S)`")
-            yield Diagnostic(Code.BAD_COST, "error", reason, written.costs[place].value.span, note=note, fix=fix)
+            if " is -" in reason:
+                new = f"max(0, {print_expression(cost)})"
+                fix = replacement(f"write `{new}`, or what is 0 or more for all operands", cost.span, new)
+            yield Diagnostic(Code.BAD_COST, "error", reason, cost.span, note=note, fix=fix)
         for equation in written.equations:
             if equation.tensor in found.get("no_views", ()):
                 yield _no_view(equation)
