@@ -51,6 +51,7 @@ class Code(StrEnum):
     BAD_DEFAULT = "SMR0225"
     NO_ARITHMETIC = "SMR0226"
     NOT_COMMUTATIVE = "SMR0227"
+    NEGATIVE_AXIS = "SMR0228"
 
     UNKNOWN_OPERATOR = "SMR0301"
     OPERAND_COUNT = "SMR0302"
@@ -138,6 +139,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.BAD_DEFAULT: "The default of an attribute is no value of its kind.",
     Code.NOT_COMMUTATIVE: "An operator is said to be commutative, but the order of its operands matters.",
     Code.NO_ARITHMETIC: "A definition computes with elements of types that are stored only, or that have no fractions.",
+    Code.NEGATIVE_AXIS: "An axis that may count from the end is used where only axes from 0 on are found.",
     Code.UNKNOWN_OPERATOR: "A rule names an operator that no file defines.",
     Code.OPERAND_COUNT: "A pattern gives an operator a number of operands that none of its overloads takes.",
     Code.UNKNOWN_ATTRIBUTE: "A pattern names an attribute that no overload of the operator has.",

@@ -44,6 +44,7 @@ from smartmem_rules.rulebase.checks.operators.definitions import (
 )
 from smartmem_rules.rulebase.checks.operators.hidden_overloads import check_overloads
 from smartmem_rules.rulebase.checks.operators.identities import check_domains, check_override
+from smartmem_rules.rulebase.checks.operators.negative_axes import check_negative_axes
 from smartmem_rules.rulebase.checks.operators.places import check_places
 from smartmem_rules.rulebase.checks.operators.quotients import check_quotients
 from smartmem_rules.rulebase.checks.operators.spreading import check_spreading
@@ -213,6 +214,7 @@ class _Checker:
         yield from found
         if not found:
             yield from check_unread(item, self.operators[item.name])
+            yield from check_negative_axes(item, self.functions)
 
     def _ruleset(self, rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
         if self.declared_rulesets and rule.ruleset:
