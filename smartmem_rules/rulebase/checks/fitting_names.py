@@ -91,4 +91,5 @@ def with_tensor_meant(found: Diagnostic, rule: s.Eliminate | s.Keep, overloads: 
         return found
     (name,) = fit
     said = f"write `{name}`, the only tensor of `{rule.operator}` that has an axis {max(axes)}"
-    return replace(found, fix=edit(said, Edit(found.span, name, word)))
+    places = [node.span for node in nodes(rule.guards) if node == s.Name(s.NOWHERE, word)]
+    return replace(found, fix=edit(said, *(Edit(place, name, word) for place in places)))

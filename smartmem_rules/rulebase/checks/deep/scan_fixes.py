@@ -51,7 +51,8 @@ def _first_steps(scan: s.EquationSyntax, read: s.Subscript, step: str, back: s.E
             continue
         if isinstance(node.condition, s.Binary) and node.condition.left == s.Name(s.NOWHERE, step):
             shown = print_expression(node.condition)
-            said = f"`{shown}` lets steps through that have none {back.value} before them: ask `{wanted}`"
+            last = f"{step} = {int(back.value) - 1}"
+            said = f"`{shown}` lets {last} through, and no step stands {back.value} before it: ask `{wanted}`"
             return replacement(said, node.condition.span, wanted)
     return advice(f"say what the first {back.value} steps are: `if {wanted} then FIRST else ...`")
 
