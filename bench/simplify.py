@@ -6,11 +6,16 @@
     python bench/simplify.py generated/*.onnx --peers peers/bin/python --json generated.json
     python bench/simplify.py --table zoo.json generated.json
     python bench/simplify.py --table zoo.json --write docs/simplify.md
+    python bench/simplify.py examples/models/dynamic/*.onnx --peers peers/bin/python --latency 7 --json open.json
+    python bench/simplify.py --table open.json --write docs/simplify.md --name simplified-open
+    python bench/simplify.py --backend --peers peers/bin/python --json backend.json
+    python bench/simplify.py --table backend.json --write docs/simplify.md --name simplified-backend
 
 Each model is simplified by each tool; every result is compared with the model itself by ONNX Runtime on random inputs,
 both without optimizations. Memory is that of the process, in which a worker does one model if `--latency` is given and
 all of them otherwise. Latency is the median processor time of interleaved runs in one thread with all of ONNX Runtime's
-optimizations, and the ratio to the input's that of runs in the same turn.
+optimizations, and the ratio to the input's that of runs in the same turn. Models that describe their weights are
+written with them first. `--backend` takes the models of the onnx package's backend tests that are more than one node.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ import argparse
 import hashlib
 import json
 import math
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,13 +36,19 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.backend.test
 import onnxruntime
 from markdown_tables import replace_table
 
 from smartmem_rules.errors import SmartmemError
-from smartmem_rules.simplification.checking import Checker, CheckError, DifferentError
+from smartmem_rules.graph.weights import graph_tensors
+from smartmem_rules.graph.zoo import save_materialized
+from smartmem_rules.simplification.checking import Checker, DifferentError
+from smartmem_rules.simplification.drawn import is_described
+from smartmem_rules.simplification.feeding import CheckError
 from smartmem_rules.simplification.report import counts_of
 
+BACKEND_TESTS = ("simple", "pytorch-converted", "pytorch-operator")
 TOOLS = ("smartmem", "onnxsim", "onnxslim")
 _PATIENCE = 600
 _FEW_RUNS = 7
@@ -67,21 +79,41 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="results; models that are in it already are left out")
     parser.add_argument("--table", nargs="+", type=Path, help="print the tables of such results instead")
     parser.add_argument("--write", type=Path, help="put the tables into this file, between its marks")
+    parser.add_argument("--backend", action="store_true", help="whole models of ONNX's backend tests as well")
+    parser.add_argument("--name", default="simplified", help="of the marks in that file")
     given = parser.parse_args()
     if given.table:
         text = "\n".join(table_of(json.loads(path.read_text("utf-8"))) for path in given.table)
         if given.write:
-            replace_table(given.write, "simplified", text.rstrip())
+            replace_table(given.write, given.name, text.rstrip())
         else:
             print(text)
         return
+    with tempfile.TemporaryDirectory(prefix="simplify-backend-") as name:
+        measure([*given.models, *(backend_models(Path(name)) if given.backend else [])], given)
+
+
+def backend_models(folder: Path) -> list[Path]:
+    """The models of ONNX's backend tests of whole models, as files that are called as the tests."""
+    data = Path(onnx.backend.test.__file__).with_name("data")
+    found = []
+    for kind in BACKEND_TESTS:
+        for model in sorted((data / kind).glob("*/model.onnx")):
+            found.append(folder / f"{model.parent.name}.onnx")
+            shutil.copyfile(model, found[-1])
+    return found
+
+
+def measure(models: Sequence[Path], given: argparse.Namespace) -> None:
+    """Simplify models by all tools and write what is found."""
     known = json.loads(given.json.read_text("utf-8")) if given.json and given.json.exists() else {}
-    paths = [path for path in given.models if path.stem not in known]
+    paths = [path for path in models if path.stem not in known]
     pythons = {"smartmem": sys.executable}
     if given.peers:
         pythons |= {"onnxsim": str(given.peers), "onnxslim": str(given.peers)}
     for batch in [[path] for path in paths] if given.latency else [paths]:
         with tempfile.TemporaryDirectory(prefix="simplify-", dir=given.json.parent if given.json else None) as name:
+            batch = [with_weights(path, Path(name)) for path in batch]
             said = {tool: run_tool(tool, python, batch, Path(name) / tool) for tool, python in pythons.items()}
             for path in batch:
                 made = {tool: found[path] for tool, found in said.items()}
@@ -89,6 +121,15 @@ def main() -> None:
                 print(path.stem, {tool: one.get("nodes", one) for tool, one in known[path.stem].items()}, flush=True)
         if given.json:
             given.json.write_text(json.dumps(known, indent=1) + "\n")
+
+
+def with_weights(path: Path, folder: Path) -> Path:
+    """The file of a model, or one in the folder with the weights that the model describes."""
+    model = onnx.load(str(path), load_external_data=False)
+    if not any(is_described(tensor) for _, tensor in graph_tensors(model.graph)):
+        return path
+    save_materialized(path, folder / path.name)
+    return folder / path.name
 
 
 def run_tool(tool: str, python: str, paths: Sequence[Path], folder: Path) -> dict[Path, dict[str, Any]]:
@@ -222,6 +263,9 @@ def table_of(results: Mapping[str, Any]) -> str:
         lines.append("")
     lines += ["| | input | smartmem | onnxsim | OnnxSlim |", "|---|---|---|---|---|"]
     lines += _totals(checked)
+    if len(checked) < len(results):
+        left = len(results) - len(checked)
+        lines[-1] += f" {left} more were not compared: ONNX Runtime does not run them as a whole."
     return "\n".join(lines) + "\n"
 
 

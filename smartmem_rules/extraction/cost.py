@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, ENode
 from smartmem_rules.errors import SmartmemError
@@ -39,12 +39,14 @@ class CostModel:
         launch: nanoseconds of one kernel launch.
         peak: scalar operations a nanosecond (GFLOP/s).
         special: operations that an elementary function counts as.
+        count: the number that an extent counts as.
     """
 
     bandwidth: float
     launch: float
     peak: float
     special: int
+    count: Callable[[int], int] = largest
 
     @staticmethod
     def of(device: Device) -> CostModel:
@@ -64,31 +66,33 @@ class CostModel:
     ) -> float:
         """The cost of computing the equations over the operands; `own` is what the operator itself says."""
         given = own or {}
-        moved: float = sum(size_in_bytes(o) for o in operands if o is not None)
+        moved: float = sum(size_in_bytes(o, self.count) for o in operands if o is not None)
         written = [e for e in equations if e.tensor.startswith("%")][:outputs]
-        moved += sum(size_in_bytes(e.type) for e in written)
-        work = sum(operations(e.body, self.special) * largest(e.type.elements) for e in equations)
+        moved += sum(size_in_bytes(e.type, self.count) for e in written)
+        work = sum(operations(e.body, self.special, self.count) * self.count(e.type.elements) for e in equations)
         moved, work = given.get("bytes", moved), given.get("operations", work)
         return given.get("launches", 1.0) * self.launch + moved / self.bandwidth + work / self.peak
 
 
-def size_in_bytes(type_: TensorType) -> int:
-    return largest(type_.elements) * storage_dtype(type_.dtype).itemsize
+def size_in_bytes(type_: TensorType, count: Callable[[int], int] = largest) -> int:
+    return count(type_.elements) * storage_dtype(type_.dtype).itemsize
 
 
-def operations(expr: Expr, special: int) -> float:
+def operations(expr: Expr, special: int, count: Callable[[int], int] = largest) -> float:
     """Scalar operations for one element.
 
     Args:
         special: what an elementary function counts as.
+        count: the number that an extent counts as.
     """
     match expr:
         case Apply(function=function):
-            return (1 if function in SIMPLE else special) + sum(operations(c, special) for c in children(expr))
+            own = 1 if function in SIMPLE else special
+            return own + sum(operations(c, special, count) for c in children(expr))
         case Reduce(variables=variables, body=body):
-            return math.prod(largest(v.extent) for v in variables) * (1 + operations(body, special))
+            return math.prod(count(v.extent) for v in variables) * (1 + operations(body, special, count))
         case Select(then=then, otherwise=otherwise):
-            return 1 + max(operations(then, special), operations(otherwise, special))
+            return 1 + max(operations(then, special, count), operations(otherwise, special, count))
         case _:
             return 0
 

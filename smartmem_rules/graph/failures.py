@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
 import onnx
@@ -13,23 +13,37 @@ from smartmem_rules.graph.matching import NeedsConstant, NotImported
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.extents import Dimension
+from smartmem_rules.tensor.types import TensorType
 
 _SHOWN = 4
 
 
 class UncoveredNodesError(GraphError):
-    """No definition accepts some nodes, whose names are given; those that read their results were not looked at."""
+    """No definition accepts some nodes, whose names are given; those that read their results were not looked at.
 
-    def __init__(self, message: str, nodes: frozenset[str]) -> None:
+    Attributes:
+        operands: the types of what each of them reads, as far as it has any.
+    """
+
+    def __init__(
+        self, message: str, nodes: frozenset[str], operands: Mapping[str, Sequence[TensorType | None]] | None = None
+    ) -> None:
         super().__init__(message)
         self.nodes = nodes
+        self.operands = operands or {}
 
 
 class UnknownValuesError(UncoveredNodesError):
     """Nodes cannot be imported as long as the values of some tensors are unknown."""
 
-    def __init__(self, message: str, nodes: frozenset[str], tensors: frozenset[str]) -> None:
-        super().__init__(message, nodes)
+    def __init__(
+        self,
+        message: str,
+        nodes: frozenset[str],
+        tensors: frozenset[str],
+        operands: Mapping[str, Sequence[TensorType | None]] | None = None,
+    ) -> None:
+        super().__init__(message, nodes, operands)
         self.tensors = tensors
 
 
@@ -40,8 +54,10 @@ class Failures:
     nodes: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
     hopeless: bool = False
+    operands: dict[str, Sequence[TensorType | None]] = field(default_factory=dict)
 
-    def add(self, node: onnx.NodeProto, name: str, reason: Exception) -> None:
+    def add(self, node: onnx.NodeProto, name: str, reason: Exception, types: Mapping[str, TensorType]) -> None:
+        self.operands[name] = [types.get(operand) for operand in node.input]
         self.nodes.setdefault((domain_of(node.domain), node.op_type), {}).setdefault(str(reason), []).append(name)
         if isinstance(reason, NeedsConstant):
             self.unknown |= reason.tensors
@@ -64,8 +80,8 @@ class Failures:
             )
         failed = frozenset(name for reasons in self.nodes.values() for names in reasons.values() for name in names)
         if self.hopeless:
-            return UncoveredNodesError("\n".join(lines), failed)
-        return UnknownValuesError("\n".join(lines), failed, frozenset(self.unknown))
+            return UncoveredNodesError("\n".join(lines), failed, self.operands)
+        return UnknownValuesError("\n".join(lines), failed, frozenset(self.unknown), self.operands)
 
 
 def check_new(outputs: Sequence[str], known: Sequence[Collection[str]]) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from smartmem_rules.limits import Deadline, Limits
 from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.primitives import storage_dtype
-from smartmem_rules.tensor.ranges import largest
+from smartmem_rules.tensor.ranges import largest, smallest
 from smartmem_rules.tensor.types import TensorType
 
 
 class Guard:
     """Counts what an import does."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, any_extent: bool = False) -> None:
+        """Args:
+        any_extent: whether open extents may be as large as they like; tensors are then counted at their least.
+        """
         self.limits = limits
+        self._counted = smallest if any_extent else largest
         self._deadline = Deadline(limits)
         self._nodes = 0
         self._bytes = 0
@@ -32,7 +36,7 @@ class Guard:
             LimitError: an input has too many axes or elements.
         """
         for name, type_ in inputs.items():
-            self.limits.check_shape([largest(extent) for extent in type_.shape], f"the input {name!r}")
+            self.limits.check_shape([self._counted(extent) for extent in type_.shape], f"the input {name!r}")
         return inputs
 
     def instance(self, instance: Instance, what: str) -> None:
@@ -44,13 +48,13 @@ class Guard:
         if id(instance) in self._sized:
             return
         for type_ in (*instance.outputs, *(equation.type for equation in instance.equations)):
-            self.limits.check_shape([largest(extent) for extent in type_.shape], what)
+            self.limits.check_shape([self._counted(extent) for extent in type_.shape], what)
         self._sized.add(id(instance))
 
     def folded(self, instance: Instance) -> None:
         """What an instance defines is about to be computed. Raises LimitError where that takes too much memory."""
         self._bytes += sum(
-            largest(equation.type.elements) * storage_dtype(equation.type.dtype).itemsize
+            self._counted(equation.type.elements) * storage_dtype(equation.type.dtype).itemsize
             for equation in instance.equations
         )
         self.limits.check("folded_bytes", self._bytes, "what is computed at import")

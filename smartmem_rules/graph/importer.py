@@ -49,7 +49,7 @@ from smartmem_rules.graph.loading import (
     sorted_nodes,
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
-from smartmem_rules.graph.model import Counted, Graph, Node
+from smartmem_rules.graph.model import Counted, Graph, Node, OpenElements
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.graph.unique_names import UniqueNames
 from smartmem_rules.graph.weights import Values, check_data_files
@@ -79,6 +79,7 @@ def import_model(
     weights: Mapping[str, Array] | None = None,
     counts: bool = False,
     ahead: bool = True,
+    any_extent: bool = False,
 ) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
@@ -92,6 +93,7 @@ def import_model(
         weights: constants that the model names and does not hold; the graph shares their memory.
         counts: extents that nodes count may become dimensions, for who takes the graph apart (`graph.counting.parts`).
         ahead: whether weights that the model describes are drawn before somebody asks for them, in the background.
+        any_extent: whether `limits` leave open extents alone, for who makes no kernels of the graph.
 
     Raises:
         LimitError: the model exceeds a limit.
@@ -111,7 +113,7 @@ def import_model(
         values = Values(folder, background)
         for name, array in (weights or {}).items():
             values[name] = array
-        return _Import(proto, base, values, fold_outputs, limits, opened)
+        return _Import(proto, base, values, fold_outputs, Guard(limits, any_extent), opened)
 
     try:
         made = _imported(importing, dims or {}) if counts else importing(None).run(dims or {})
@@ -139,12 +141,12 @@ class _Import:
         base: KeepRules,
         values: Values,
         fold_outputs: bool,
-        limits: Limits,
+        guard: Guard,
         opened: Opened | None,
     ) -> None:
         self.model = model
         self.base = base
-        self.guard = Guard(limits)
+        self.guard = guard
         self.computed = set() if fold_outputs else {value.name for value in model.graph.output}
         self.values = values
         self.types: dict[str, TensorType] = values.types
@@ -179,8 +181,8 @@ class _Import:
         self.types.update({RUN_NUMBER: RUN_TYPE} | inputs)
         everyone = list(graph.node)  # kept as long as `places`, or others would get the same ids
         self.places = {id(node): place for place, node in enumerate(everyone)}
-        nodes = sorted_nodes(everyone, self.types, outputs)
         self.used.taken.update(names_of(graph))
+        nodes = sorted_nodes(everyone, self.types, outputs)
         self._process(nodes, {name for node in nodes for name in node_inputs(node)}.union(outputs))
         self.lists.refuse_outputs(outputs)
         if self.failures.nodes:
@@ -188,14 +190,12 @@ class _Import:
         # what an output's extent depends on is an output too
         sizes = {name: self.sizes[name] for name in outputs if name in self.sizes}
         outputs += dict.fromkeys(count for axes in sizes.values() for count in axes.values())
-        bodies = Bodies(self.values, self.missing, self._process, self.used.add)
-        endings = self.courses.endings(bodies, outputs, self._needed)
+        endings = self.courses.endings(self._bodies(), outputs, self._needed)
         outputs += [] if endings is None else [endings.number]
         kept, counted = self._needed(outputs)
-        counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
         given = [*inputs, *([RUN_NUMBER] if any(RUN_NUMBER in node.operands for node in kept) else [])]
         return replace(
-            self._graph(kept, given, outputs, counts),
+            self._graph(kept, given, outputs),
             sizes=sizes,
             endings=endings,
             dimensions=self.dimensions,
@@ -207,7 +207,7 @@ class _Import:
         everything = [*extents_nodes(self.nodes, outputs, self.values, self.node_names.add), *self.nodes]
         return live_and_counted(everything, outputs, {} if self.opened is None else self.opened.counted)
 
-    def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str], counts: Counter[str]) -> Graph:
+    def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str]) -> Graph:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
         read.update(dict.fromkeys(outputs))
         constants = self.values.table(n for n in read if n in self.values and not self.values.is_open(n))
@@ -215,7 +215,6 @@ class _Import:
         for node in nodes:
             types.update((e.tensor, e.type) for e in node.equations)
             types.update((name, self.types[name]) for name in node.outputs)
-        layout = sum(node.name in self.layout_nodes for node in nodes)
         kept = frozenset(name for name in self.kept if name in types)
         return Graph(
             name=self.model.graph.name,
@@ -224,10 +223,11 @@ class _Import:
             constants=constants,
             inputs=inputs,
             outputs=outputs,
-            operator_counts=counts,
-            layout_operators=layout,
+            operator_counts=Counter(node.op_type for node in self.model.graph.node if node.op_type != "Constant"),
+            layout_operators=sum(node.name in self.layout_nodes for node in nodes),
             kept=kept,
             known={name: self.values[name] for name in self.values.few(_FEW)},
+            extents={n: OpenElements(self.values[n], self.types[n].dtype) for n in self.values.of_extents()},
         )
 
     def _initializers(self, graph: onnx.GraphProto) -> None:
@@ -235,6 +235,9 @@ class _Import:
             self.values.add(tensor.name, tensor)
         for sparse in graph.sparse_initializer:
             self.values[sparse.values.name] = dense(sparse)
+
+    def _bodies(self) -> Bodies:
+        return Bodies(self.values, self.missing, self._process, self.used.add)
 
     # --- the forward pass ---
 
@@ -252,13 +255,13 @@ class _Import:
                 self.missing.update(outputs)
                 undefined = None if self._is_taken_apart(node) else self.matcher.undefined(node)
                 if undefined is not None:
-                    self.failures.add(node, name, Unsupported(undefined))
+                    self.failures.add(node, name, Unsupported(undefined), self.types)
                 continue
             try:
                 self._node(node, name, operands, outputs, read)
                 check_given(outputs, read, (self.types, self.missing, self.lists.members, self.lists.absent))
             except (Unsupported, InterpretError, SymbolicExtentError) as reason:
-                self.failures.add(node, name, self._explained(reason))
+                self.failures.add(node, name, self._explained(reason), self.types)
                 self.missing.update(outputs)
 
     def _is_taken_apart(self, node: onnx.NodeProto) -> bool:
@@ -290,8 +293,7 @@ class _Import:
         if before:
             self._process(before, {output for one in before for output in one.output})
         operands = [operand or None for operand in node.input]
-        bodies = Bodies(self.values, self.missing, self._process, self.used.add)
-        flow = ControlFlow(bodies, self._sized, self.courses, self.guard.limits.steps, self.opened is not None)
+        flow = ControlFlow(self._bodies(), self._sized, self.courses, self.guard.limits.steps, self.opened is not None)
         if self.lists.takes(node) and not (has_body(node) and node.op_type != "SequenceMap"):
             self.lists.unfold(node, self._process, flow.bodies.body)
             return
@@ -381,9 +383,8 @@ class _Import:
         self.guard.folded(instance)
         values = [None if o is None or o not in self.values else self.values[o] for o in operands]
         held = {operand_name(place): value for place, value in enumerate(values) if value is not None}
-        if not (self.dimensions or self.opened) or not (
-            is_open(instance.equations) or any(map(holds_extents, held.values()))
-        ):
+        has_open = is_open(instance.equations) or any(map(holds_extents, held.values()))
+        if not (has_open and (self.dimensions or self.opened)):
             for output, value in zip(outputs, self.folding.outputs(instance, values), strict=False):
                 self.values[output] = value
             return True

@@ -42,6 +42,19 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class OpenElements:
+    """A known tensor some elements of which are open extents.
+
+    Attributes:
+        array: of objects, numbers and extents.
+        dtype: the element type that the tensor has in the model.
+    """
+
+    array: np.ndarray
+    dtype: str
+
+
+@dataclass(frozen=True)
 class Node:
     """One operator application.
 
@@ -86,6 +99,8 @@ class Graph:
     """Results of operators of constants that `keep` rules leave to the run."""
     known: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     """Small tensors of the model whose values were known at import, those that nodes took as attributes among them."""
+    extents: dict[str, OpenElements] = field(default_factory=dict, repr=False)
+    """The tensors of the model of which some elements are open extents."""
     part: int = 0
     """Which part of a graph that was taken apart it is, from 0 on; the kernels of later ones are named after it."""
     dimensions: tuple[Dimension, ...] = ()

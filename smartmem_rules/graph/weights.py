@@ -278,6 +278,10 @@ class Values:
             if self.types[name].dtype != "string" and self.types[name].elements <= most and not self.is_open(name)
         ]
 
+    def of_extents(self) -> list[str]:
+        """The known tensors that have open extents among their elements."""
+        return [name for name in self._arrays if self.is_open(name)]
+
     def is_open(self, name: str) -> bool:
         """Whether elements of a known tensor are open extents."""
         if name not in self._arrays or self._arrays.is_described(name):

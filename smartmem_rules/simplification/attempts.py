@@ -12,13 +12,14 @@ import onnx
 from smartmem_rules.collector import no_collections, return_free_memory
 from smartmem_rules.egraph.saturation import EngineError
 from smartmem_rules.extraction.problem import Infeasible
+from smartmem_rules.graph.model import GraphError
 from smartmem_rules.records import dataclass
-from smartmem_rules.simplification.checking import Checking, DifferentError
+from smartmem_rules.simplification.checking import Checking, DifferentError, DifferentIfEmptyError
 from smartmem_rules.simplification.encoding import size_of_files
 from smartmem_rules.simplification.files import write_model
 from smartmem_rules.simplification.in_place import Aside
 from smartmem_rules.simplification.opsets import in_opset
-from smartmem_rules.simplification.options import Options
+from smartmem_rules.simplification.options import OpenExtents, Options
 from smartmem_rules.simplification.report import Check, Report, counts_of
 from smartmem_rules.simplification.rewriting.region import NothingToDo
 from smartmem_rules.simplification.rewriting.simplifying import Simplified, opset_of, seen_by_rules, simplified
@@ -44,17 +45,18 @@ class Task:
 
 
 def attempted(task: Task, options: Options, checking: Checking) -> tuple[Report, Simplified | None]:
-    """Simplify, write the result into a folder and check it; with rules that keep every bit where it differs.
+    """Simplify, write the result into a folder and check it; where it differs, attempt what relies on less.
 
     The exceptions are those of `simplify_file`.
     """
     started = time.perf_counter()
     model, reason, differed = task.model, "", False
     given = in_opset(model, options.opset)
-    for tried in (options, replace(options, exact=True)):
+    attempts = [_Attempt(options, OpenExtents.SEEN)]
+    for attempt in attempts:
         try:
             with no_collections():
-                found = _simplified(given, task, tried, checking)
+                found = _simplified(given, task, attempt, checking)
         except (NothingToDo, EngineError, Infeasible, NotExpressible) as error:
             reason = reason or str(error)
             break
@@ -64,25 +66,53 @@ def attempted(task: Task, options: Options, checking: Checking) -> tuple[Report,
         return_free_memory()
         try:
             check = checking.checker().check(write_model(found.model, task.folder, task.place, task.name))
+        except DifferentIfEmptyError as error:
+            reason, differed = f"the simplified model differs: {error}", attempt.open_extents is OpenExtents.UNSEEN
+            attempts += [] if differed else [replace(attempt, open_extents=_LESS[attempt.open_extents])]
         except DifferentError as error:
             reason, differed = f"the simplified model differs: {error}", True
-            if found.relaxes:
-                continue
-            break
-        if given is not model:
-            found = replace(found, before=counts_of(model, size_of_files(model)))
-        return _report(found, tried, check, time.perf_counter() - started), found
+            exact = replace(attempt, options=replace(attempt.options, exact=True))
+            attempts += [exact] if found.relaxes else []
+        else:
+            if given is not model:
+                found = replace(found, before=counts_of(model, size_of_files(model)))
+            return _report(found, attempt.options, check, time.perf_counter() - started), found
     return _unchanged(model, options, reason, differed, time.perf_counter() - started), None
 
 
-def _simplified(given: onnx.ModelProto, task: Task, options: Options, checking: Checking) -> Simplified:
+@dataclass(frozen=True)
+class _Attempt:
+    """The rules of an attempt, and what they see."""
+
+    options: Options
+    open_extents: OpenExtents
+
+
+_LESS = {OpenExtents.SEEN: OpenExtents.SEEN_IF_EMPTY, OpenExtents.SEEN_IF_EMPTY: OpenExtents.UNSEEN}
+
+
+def _simplified(given: onnx.ModelProto, task: Task, attempt: _Attempt, checking: Checking) -> Simplified:
+    """Simplify a model for each value of its open extents, or with what has open extents as it is if that fails."""
+    if attempt.open_extents is not OpenExtents.UNSEEN:
+        try:
+            found = _seen_so(attempt.open_extents, given, task, attempt.options, checking)
+            if found.is_better or not found.has_open_extents:
+                return found
+        except (EngineError, GraphError, Infeasible, NotExpressible):
+            pass  # the attempt that does not see open extents says what is wrong with the model
+    return _seen_so(OpenExtents.UNSEEN, given, task, attempt.options, checking)
+
+
+def _seen_so(
+    open_extents: OpenExtents, given: onnx.ModelProto, task: Task, options: Options, checking: Checking
+) -> Simplified:
     """Simplify a model whose run by ONNX Runtime has begun when this returns.
 
     What ONNX Runtime does not run stays as it is. Most models run as a whole, so that is found out afterwards.
     """
     left_out: Mapping[str, str] = {}
     while True:
-        seen = seen_by_rules(given, task.folder, options, left_out)
+        seen = seen_by_rules(given, task.folder, options, left_out, open_extents)
         checking.wait()  # the e-graph and ONNX Runtime's tensors would add up
         found = simplified(seen, options, task.aside)
         seen.region.forget_weights()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import onnx
@@ -70,6 +70,81 @@ def is_usable(type_: onnx.TypeProto | None) -> bool:
     if tensor.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
         return False
     return dtype_name(tensor.elem_type) in ALL_DTYPES and all(dim.HasField("dim_value") for dim in tensor.shape.dim)
+
+
+def is_seen(type_: onnx.TypeProto | None) -> bool:
+    """Whether rules can see a tensor whose open extents have names: its elements are numbers, its rank is known."""
+    if type_ is None or not type_.HasField("tensor_type") or not type_.tensor_type.HasField("shape"):
+        return False
+    tensor = type_.tensor_type
+    if tensor.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
+        return False
+    named = all(dim.HasField("dim_value") or dim.dim_param for dim in tensor.shape.dim)
+    return named and dtype_name(tensor.elem_type) in ALL_DTYPES
+
+
+def open_names(values: Iterable[onnx.ValueInfoProto]) -> tuple[str, ...]:
+    """The names of the open extents of tensors."""
+    dims = (dim for value in values for dim in value.type.tensor_type.shape.dim)
+    return tuple(dict.fromkeys(dim.dim_param for dim in dims if not dim.HasField("dim_value")))
+
+
+def with_names(types: Types, model: onnx.ModelProto) -> Types:
+    """The types with a name for each open extent: equal names mean equal extents.
+
+    An input's name means what it says, since its scope is the whole graph (ONNX IR, "Static tensor shapes"). For other
+    tensors only what shape inference follows from the inputs counts, not what the model declares: exporters write one
+    name for extents that differ. Whatever is left has a name of its own.
+    """
+    inputs = {value.name for value in model.graph.input}
+    given = {name for name in open_names(model.graph.input) if name}
+    if not any(_is_open(type_) for type_ in types.values()):
+        return types
+    undeclared = skeleton_of(model)
+    del undeclared.graph.value_info[:]
+    for value in undeclared.graph.output:
+        value.type.Clear()
+    sure = types_of(undeclared)
+    found = {}
+    for name, type_ in types.items():
+        found[name] = type_
+        if not _is_open(type_):
+            continue
+        named = found[name] = onnx.TypeProto()
+        named.CopyFrom(type_)
+        known = type_ if name in inputs else sure.get(name, onnx.TypeProto())
+        dims, sources = named.tensor_type.shape.dim, known.tensor_type.shape.dim
+        for axis, dim in enumerate(dims):
+            if dim.HasField("dim_value"):
+                continue
+            source = sources[axis].dim_param if len(sources) == len(dims) else ""
+            dim.dim_param = source if source in given else _own_name(f"{name}.{axis}", given)
+    return found
+
+
+def without_names(types: Types) -> Types:
+    """The types without names of open extents: rules see no tensor that has some."""
+    found = {}
+    for name, type_ in types.items():
+        found[name] = type_
+        if _is_open(type_):
+            found[name] = onnx.TypeProto()
+            found[name].CopyFrom(type_)
+            for dim in found[name].tensor_type.shape.dim:
+                dim.ClearField("dim_param")
+    return found
+
+
+def _is_open(type_: onnx.TypeProto) -> bool:
+    if not type_.HasField("tensor_type"):
+        return False
+    return not all(dim.HasField("dim_value") for dim in type_.tensor_type.shape.dim)
+
+
+def _own_name(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "'"
+    return name
 
 
 def precisions_of(model: onnx.ModelProto) -> Mapping[str, str]:

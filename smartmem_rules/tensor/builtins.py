@@ -30,6 +30,10 @@ class DefinitionError(Exception):
     """A definition or guard in a rule file computes something impossible."""
 
 
+class UnlikeShapesError(Unsupported):
+    """Shapes do not broadcast."""
+
+
 @dataclass(frozen=True)
 class ConstantTensor:
     """A constant operand that keeps its shape (`const indices: tensor`)."""
@@ -202,7 +206,7 @@ def broadcast_shapes(*shapes: Value) -> tuple[int, ...]:
         if len(extents) > 1:
             extents = _unlike(extents)
         if len(extents) > 1:
-            raise Unsupported(f"shapes {' and '.join(str(list(s)) for s in lists)} do not broadcast")
+            raise UnlikeShapesError(f"shapes {' and '.join(str(list(s)) for s in lists)} do not broadcast")
         result.append(extents[0] if extents else 1)
     return tuple(result)
 

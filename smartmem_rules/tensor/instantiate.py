@@ -108,10 +108,10 @@ class RefusedByAll(Unsupported):
 
     def __init__(self, reasons: Sequence[Unsupported]) -> None:
         super().__init__()
-        self._reasons = reasons
+        self.reasons = reasons
 
     def __str__(self) -> str:
-        return "; ".join(dict.fromkeys(map(str, self._reasons)))
+        return "; ".join(dict.fromkeys(map(str, self.reasons)))
 
 
 def instantiate_overload(

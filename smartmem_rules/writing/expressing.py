@@ -171,6 +171,14 @@ def least_opset(operator: ast.Operator, opset: int) -> int:
     return least
 
 
+def is_operand(name: str, operator: ast.Operator, opset: int) -> bool:
+    """Whether ONNX takes what a definition calls so as an operand of a node, and not as an attribute."""
+    domain, called = name_of(operator)
+    if not any(formal.name == name and formal.constant is not None for formal in operator.inputs):
+        return False
+    return domain not in STANDARD or name not in onnx.defs.get_schema(called, opset, "").attributes
+
+
 def _node(node: Node, operator: ast.Operator, graph: Graph, opset: int, writer: Writer) -> onnx.NodeProto:
     domain, name = name_of(operator)
     known: Mapping[str, Any] = {}

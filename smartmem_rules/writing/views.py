@@ -16,11 +16,13 @@ from onnx import helper, numpy_helper
 
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.views import IndexMap, keeps_order
 
 _SMALL = 64
+_TO_THE_END = 2**63 - 1
 
 
 class NotExpressible(Exception):
@@ -107,7 +109,9 @@ def view_steps(map_: IndexMap) -> list[Step]:
     if map_.is_identity:
         return []
     if keeps_order(map_):
-        return [_reshape(map_.shape)]
+        return [_reordered(map_.source, map_.shape)]
+    if 0 in map_.shape:
+        raise NotExpressible("a view without elements: its map says nothing about its source")
     lines = [_line(index) for index in map_.indices]
     known = [line for line in lines if line is not None]
     variables = [line.variable for line in known if line.variable is not None]
@@ -115,8 +119,10 @@ def view_steps(map_: IndexMap) -> list[Step]:
         return _steps_of_lines(map_, known)
     for index in map_.indices:
         _check_arithmetic(index)
-    table = Step(operator="Gather", attributes={"axis": 0}, table=map_, places=math.prod(map_.shape))
-    return [_reshape((-1,)), table]
+    places = math.prod(map_.shape)
+    if is_symbolic(places) or any(map(is_symbolic, map_.source)):
+        raise NotExpressible("a table of places whose number is known at run time only")
+    return [_reshape((-1,)), Step(operator="Gather", attributes={"axis": 0}, table=map_, places=places)]
 
 
 def _check_arithmetic(index: Index) -> None:
@@ -126,6 +132,48 @@ def _check_arithmetic(index: Index) -> None:
             _check_arithmetic(atom.value)
         elif not isinstance(atom, Var):
             raise NotExpressible(f"the index {atom} is read from a table")
+
+
+def shape_in_numbers(source: tuple[int, ...], shape: Sequence[int]) -> list[int] | None:
+    """The operand of a Reshape that gives a shape, None where open extents keep that from being a list of numbers.
+
+    An extent of 0 takes that of the source at the same place, one of -1 follows from the others (Reshape-5). Beside -1
+    there is no extent that can be 0, which would leave it undecided.
+    """
+    if any(n == 0 and source[a : a + 1] != (0,) for a, n in enumerate(shape)):
+        return None
+    made = [0 if is_symbolic(n) and source[a : a + 1] == (n,) else n for a, n in enumerate(shape)]
+    left = [a for a, n in enumerate(made) if is_symbolic(n)]
+    if not left:
+        return made
+    if len(left) > 1 or 0 in made or -1 in made:
+        return None
+    return [-1 if is_symbolic(n) else n for n in made]
+
+
+def _reordered(source: tuple[int, ...], shape: tuple[int, ...]) -> Step:
+    """What gives the elements of a tensor in their order another shape."""
+    numbers = shape_in_numbers(source, shape)
+    if numbers is not None:
+        return _reshape(numbers)
+    for operator, less, more in (("Unsqueeze", source, shape), ("Squeeze", shape, source)):
+        axes = _axes_of_one(less, more)
+        if axes:
+            return Step(operator=operator, lists=(axes,), least=13)
+    raise NotExpressible("a shape of several extents that are known at run time only")
+
+
+def _axes_of_one(less: Sequence[int], more: Sequence[int]) -> list[int]:
+    """The axes of extent 1 by which a shape has more than another one; none where they differ in more than those."""
+    axes, place = [], 0
+    for axis, extent in enumerate(more):
+        if place < len(less) and less[place] == extent:
+            place += 1
+        elif not is_symbolic(extent) and extent == 1:
+            axes.append(axis)
+        else:
+            return []
+    return axes if place == len(less) else []
 
 
 def _reshape(shape: Sequence[int]) -> Step:
@@ -154,11 +202,14 @@ def _steps_of_lines(map_: IndexMap, lines: Sequence[_Line]) -> list[Step]:
     ]
     if len(cut) == 1 and lines[cut[0]].variable is None:  # what lies at one place of an axis, which goes away
         axis = cut.pop()
+        if is_symbolic(lines[axis].start):
+            raise NotExpressible("an element whose place is known at run time only")
         steps.append(Step(operator="Gather", lists=(lines[axis].start,), attributes={"axis": axis}, places=1))
         lines = [line for a, line in enumerate(lines) if a != axis]
         counts = [count for a, count in enumerate(counts) if a != axis]
     if cut:
-        bounds = [[lines[a].start for a in cut], [_end(lines[a], counts[a]) for a in cut], cut]
+        ends = [_end(lines[a], counts[a], map_.source[a]) for a in cut]
+        bounds = [[lines[a].start for a in cut], ends, cut]
         steps.append(Step(operator="Slice", lists=(*bounds, [_step(lines[a], counts[a]) for a in cut]), least=10))
     axes = {line.variable: a for a, line in enumerate(lines) if line.variable is not None}
     wanted = [axes[variable] for variable in map_.variables if variable in axes]
@@ -170,18 +221,38 @@ def _steps_of_lines(map_: IndexMap, lines: Sequence[_Line]) -> list[Step]:
         shape = [counts[a] for a in perm]
     narrow = [n if variable in axes else 1 for variable, n in zip(map_.variables, map_.shape, strict=True)]
     if shape != narrow:
-        steps.append(_reshape(narrow))
+        steps.append(_reordered(tuple(shape), tuple(narrow)))
     if narrow != list(map_.shape):
-        steps.append(Step(operator="Expand", lists=(list(map_.shape),), least=8))
+        steps.append(Step(operator="Expand", lists=(_expanded(narrow, map_.shape),), least=8))
     return steps
+
+
+def _expanded(narrow: Sequence[int], shape: Sequence[int]) -> list[int]:
+    """The operand of an Expand: where nothing is to be repeated, 1 leaves an extent as it is."""
+    made = [1 if is_symbolic(n) and n == given else n for n, given in zip(shape, narrow, strict=True)]
+    if any(map(is_symbolic, made)):
+        raise NotExpressible("what is repeated as often as is known at run time only")
+    return made
 
 
 def _step(line: _Line, count: int) -> int:
     return 1 if count == 1 else line.step
 
 
-def _end(line: _Line, count: int) -> int:
+def _end(line: _Line, count: int, source: int) -> int:
+    """Where a slice ends.
+
+    Raises:
+        NotExpressible: that depends on an open extent, and is not a fixed number of elements before the axis ends.
+    """
+    if any(map(is_symbolic, (line.start, line.step))):
+        raise NotExpressible("a slice whose beginning is known at run time only")
     end = line.start + _step(line, count) * count
+    if is_symbolic(end):
+        left = source - end
+        if is_symbolic(left) or line.step != 1 or left < 0:
+            raise NotExpressible("a slice whose end is known at run time only")
+        return -left if left else _TO_THE_END
     return end if end >= 0 else -(2**31)  # backwards to the first element
 
 

@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.parsing.parser import parse_text
+from smartmem_rules.limits import LimitError
 from smartmem_rules.rulebase.base import RuleBase, collect, load_rules
 from smartmem_rules.tensor.expr import TensorType, tensors_read
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
@@ -187,3 +188,21 @@ operator Cut(x: T[N]) -> ys[j]: T[N // count(ys)] {
     assert [node.outputs for node in graph.nodes] == [("a",), ("second.0", "c"), ("d", "e", "f")]
     x = np.arange(6, dtype=np.float32)
     np.testing.assert_array_equal(run(graph, x=x)[0], x[2:4] + 3)
+
+
+def test_the_shape_of_what_may_be_large_is_an_extent(base: RuleBase, build: Build) -> None:
+    """No rule that keeps operators of constants asks for the elements of a tensor that the run gives."""
+    model = build([NODE("Shape", ["x"], ["s"]), NODE("Reshape", ["x", "s"], ["y"])], {"x": ["n", 4096]}, ["y"])
+    (reshape,) = import_model(model, base, {"n": (1, 100_000)}).nodes
+    assert repr(reshape.attributes["shape"]) == "(n, 4096)"
+
+
+def test_limits_leave_open_extents_alone_where_no_kernel_is_made(base: RuleBase, build: Build) -> None:
+    model = build([NODE("Relu", ["x"], ["y"])], {"x": ["n", "m"]}, ["y"])
+    dims = {"n": (0, 2**31 - 1), "m": (0, 2**31 - 1)}
+    with pytest.raises(LimitError, match="more than the limit"):
+        import_model(model, base, dims)
+    assert len(import_model(model, base, dims, any_extent=True).nodes) == 1
+    closed = build([NODE("Relu", ["x"], ["y"])], {"x": [2**16, 2**16]}, ["y"])
+    with pytest.raises(LimitError, match="more than the limit"):
+        import_model(closed, base, any_extent=True)

@@ -11,7 +11,7 @@ from onnx import helper
 
 import smartmem_rules as sm
 from smartmem_rules.simplification import attempts as module
-from smartmem_rules.simplification.checking import CheckError
+from smartmem_rules.simplification.feeding import CheckError
 from smartmem_rules.simplification.options import Options, SimplifyError
 from smartmem_rules.simplification.simplify import simplify_file, simplify_model
 from tests.simplification.models import drawn, kinds, model, run

@@ -42,11 +42,10 @@ class Indices:
         return f"t{self._temporaries}"
 
     def index(self, index: Index) -> str:
-        """An index as C text."""
-        parts: list[str] = []
-        for atom, coefficient in index.terms:
-            text = self._atom(atom)
-            parts.append(text if coefficient == 1 else f"{text} * {coefficient}")
+        """An index as C text; its terms are in an order of their texts, so that equal kernels have equal text."""
+        terms = [(not isinstance(atom, Var), self._atom(atom), coefficient) for atom, coefficient in index.terms]
+        terms.sort(key=lambda term: (term[0], len(term[1]), term[1]))  # i9 before i10
+        parts = [text if coefficient == 1 else f"{text} * {coefficient}" for _, text, coefficient in terms]
         if index.constant or not parts:
             parts.append(str(index.constant))
         return parts[0] if len(parts) == 1 and index.constant == 0 else "(" + " + ".join(parts) + ")"

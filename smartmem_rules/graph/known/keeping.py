@@ -9,6 +9,7 @@ from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value
 from smartmem_rules.language.syntax import Keep
 from smartmem_rules.rulebase.kept import Constant, KeepRules, keeping_rule
 from smartmem_rules.tensor.instantiate import Instance
+from smartmem_rules.tensor.ranges import surely_at_most
 
 
 def keeping_rule_of(base: KeepRules, instance: Instance, operands: Sequence[str | None], values: Values) -> Keep | None:
@@ -20,7 +21,7 @@ def keeping_rule_of(base: KeepRules, instance: Instance, operands: Sequence[str 
 
 def _constant(name: str, values: Values) -> Constant:
     type_ = values.types[name]
-    few = type_.elements <= LOOPED_OVER
+    few = surely_at_most(type_.elements, LOOPED_OVER)
     return Constant(
         type=type_,
         uniform=lambda: uniform_value(values[name]),

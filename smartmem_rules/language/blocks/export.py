@@ -18,6 +18,7 @@ class Export(BlockRecord):
     peak: float = real("scalar operations a nanosecond", within=POSITIVE)
     special: float = real("operations that an elementary function counts as", 10.0)
     stored: float = real("nanoseconds that a byte of a constant in the file counts as", 0.0)
+    usual: float = real("what an open extent counts as where forms are compared", 64.0, within=POSITIVE)
     made: float = real("nanoseconds that an operator made by a rule costs beyond one of the model", 0.0)
     composed: tuple[str, ...] = words("operators that the system computes as several: no rule may make them")
     fused: tuple[str, ...] = words("operators that the system makes of the nodes that they are written as: those stay")

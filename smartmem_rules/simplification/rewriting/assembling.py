@@ -14,14 +14,16 @@ import onnx
 from onnx import helper
 
 from smartmem_rules.graph.loading import node_inputs, sorted_nodes
-from smartmem_rules.graph.model import VIEW, Graph, Node
+from smartmem_rules.graph.model import EXTENTS, VIEW, Graph, Node
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import attribute_key
+from smartmem_rules.simplification.rewriting.extents import OpenWriter, extent_nodes
 from smartmem_rules.simplification.rewriting.region import Region
 from smartmem_rules.simplification.rewriting.selecting import Selected
-from smartmem_rules.tensor.primitives import Array
+from smartmem_rules.tensor.extents import SymbolicExtentError
+from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.writing.expressing import STANDARD, write_node
-from smartmem_rules.writing.views import Writer
+from smartmem_rules.writing.views import NotExpressible, Writer, shape_in_numbers
 
 CONSTANTS_ARE_OUTPUTS = 4
 """From this version of the format on an initializer may be an output of the model."""
@@ -51,7 +53,7 @@ class _Assembly:
     region: Region
     selected: Selected
     opset: int
-    writer: Writer
+    writer: OpenWriter
     originals: dict[Key, list[Node]] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
     places: dict[str, int] = field(default_factory=dict)
@@ -71,6 +73,41 @@ class _Assembly:
         return max(found, key=lambda one: one.outputs == node.outputs, default=None)
 
     def write(self, node: Node) -> None:
+        """Write a node of the selected graph.
+
+        Raises:
+            NotExpressible: ONNX has no form for it.
+        """
+        if node.operator == EXTENTS:
+            self._write_extents(node)
+            return
+        start = len(self.writer.nodes)
+        try:
+            self._write(node)
+        except SymbolicExtentError as error:
+            raise NotExpressible(f"{node.operator}: {error}") from error
+        if node.operator != VIEW:
+            self._reshape_by_numbers(self.writer.nodes[start], node)
+
+    def _write_extents(self, node: Node) -> None:
+        """A tensor of open extents that nodes read, or that is an output."""
+        (output,) = node.outputs
+        number = self.selected.saturation.tensor_class[output]
+        known = self.region.graph.extents
+        name = next(one for one in self.selected.saturation.classes[number].tensors if one in known)
+        self.writer.extents(known[name].array, storage_dtype(known[name].dtype), output)
+
+    def _reshape_by_numbers(self, made: onnx.NodeProto, node: Node) -> None:
+        """Give a Reshape to open extents a list of numbers where one says the same."""
+        if made.op_type != "Reshape" or made.domain not in STANDARD or made.input[1] not in self.writer.wanted:
+            return
+        source = self.selected.graph.types[str(node.operands[0])].shape
+        numbers = shape_in_numbers(source, self.writer.wanted[made.input[1]].array.tolist())
+        zeros_count = any(one.name == "allowzero" and one.i for one in made.attribute)
+        if numbers is not None and not (zeros_count and 0 in numbers):
+            made.input[1] = self.writer.constant(numbers)
+
+    def _write(self, node: Node) -> None:
         before = None if node.operator == VIEW else self.original(node)
         copy = None if before is None else self._copied(before, node)
         if copy is not None:
@@ -95,8 +132,11 @@ class _Assembly:
         copy.CopyFrom(self.region.model.graph.node[place])
         names = {old: new for old, new in zip(before.operands, node.operands, strict=False) if old and new}
         attributes_only = [name for name in copy.input if name and name not in names]
-        known = self.region.graph.known
+        known, extents = self.region.graph.known, self.region.graph.extents
         for name in attributes_only:
+            if name in extents:
+                names[name] = self.writer.extents(extents[name].array, storage_dtype(extents[name].dtype))
+                continue
             if name not in self.region.constants and name not in known:
                 return None
             if name not in self.region.constants:
@@ -123,7 +163,7 @@ def assembled(region: Region, selected: Selected, opset: int) -> Assembled:
         NotExpressible: ONNX has no form for a node.
     """
     model, graph = region.model, selected.graph
-    assembly = _Assembly(region=region, selected=selected, opset=opset, writer=Writer(_prefix(model, graph)))
+    assembly = _Assembly(region=region, selected=selected, opset=opset, writer=OpenWriter(_prefix(model, graph)))
     for node in region.graph.nodes:
         assembly.originals.setdefault(assembly.key(node), []).append(node)
     for node in graph.nodes:
@@ -135,7 +175,8 @@ def assembled(region: Region, selected: Selected, opset: int) -> Assembled:
     assembly.places.update(
         (next(filter(None, model.graph.node[place].output), f"#{place}"), place) for place in region.barriers
     )
-    nodes = _without_identities([*writer.nodes, *barriers], outputs, len(writer.nodes), region)
+    own = [*writer.nodes, *_extent_nodes(assembly)]
+    nodes = _without_identities([*own, *barriers], outputs, len(own), region)
     constants = {**graph.constants, **writer.constants}
     if model.ir_version < CONSTANTS_ARE_OUTPUTS:
         nodes += _copies_of_constants(outputs, constants, made, writer)
@@ -153,6 +194,16 @@ def assembled(region: Region, selected: Selected, opset: int) -> Assembled:
     computed = {name: constants[name] for name in read if name in constants and name not in held}
     domains = frozenset(node.domain for node in nodes if node.domain not in STANDARD)
     return Assembled(nodes=nodes, stored=stored, computed=computed, places=assembly.places, domains=domains)
+
+
+def _extent_nodes(assembly: _Assembly) -> list[onnx.NodeProto]:
+    """The nodes of the tensors of open extents that are read, or are outputs."""
+    writer, graph = assembly.writer, assembly.selected.graph
+    region = assembly.region.graph
+    read = {name for node in writer.nodes for name in node.input}.union(region.outputs)
+    writer.wanted = {name: one for name, one in writer.wanted.items() if name in read}
+    given = {name: region.types[name].shape for name in region.inputs}
+    return extent_nodes(writer, assembly.opset, given, {name: type_.shape for name, type_ in graph.types.items()})
 
 
 def _copy(node: onnx.NodeProto) -> onnx.NodeProto:

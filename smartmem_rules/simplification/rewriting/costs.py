@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import field
 
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, ENode, Saturation
@@ -10,13 +10,18 @@ from smartmem_rules.extraction.cost import CostModel, operand_types, size_in_byt
 from smartmem_rules.extraction.extract import is_leaf, leaf_key
 from smartmem_rules.extraction.problem import Choice
 from smartmem_rules.graph.model import VIEW
+from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.blocks.export import Export
 from smartmem_rules.records import dataclass
-from smartmem_rules.tensor.builtins import Unsupported, Value
+from smartmem_rules.simplification.rewriting.extents import holds_open
+from smartmem_rules.tensor.builtins import Unsupported, Value, integers
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.extents import at, dimensions, is_symbolic
 from smartmem_rules.tensor.views import IndexMap, keeps_order
-from smartmem_rules.writing.expressing import STANDARD, is_expressible, least_opset, name_of
-from smartmem_rules.writing.views import NotExpressible, view_steps
+from smartmem_rules.writing.expressing import STANDARD, is_expressible, is_operand, least_opset, name_of
+from smartmem_rules.writing.views import NotExpressible, shape_in_numbers, view_steps
 
+_RESHAPE = "Reshape"
 MOST_NODES = 16
 """Of an operator that is written as several."""
 MOST_PLACES = 1
@@ -129,6 +134,11 @@ class WrittenCosts:
         except Unsupported:
             return None
         cost = self.export.node if reshapes else self._model.cost(operands, instance.equations, node.outputs)
+        if any(map(holds_open, attributes.values())):
+            open_cost = self._open_cost(node, operands, instance.operator)
+            if open_cost is None:
+                return None
+            cost += open_cost
         if not node.rules:
             return cost
         operator = instance.operator
@@ -144,6 +154,18 @@ class WrittenCosts:
             return None
         return self.export.made + cost
 
+    def _open_cost(self, node: ENode, operands: Sequence[TensorType | None], operator: ast.Operator) -> float | None:
+        """What the open extents of a node's attributes cost beside it; None where only numbers may stand there."""
+        open_ = [name for name, value in node.attributes.items() if holds_open(value)]
+        source = operands[0] if operands else None
+        if operator.name == _RESHAPE and source is not None and open_ == ["shape"]:
+            shape: Value = node.attributes["shape"]  # type: ignore[assignment]  # no index map
+            if shape_in_numbers(source.shape, integers(shape)) is not None:
+                return 0.0
+        if node.rules and not all(is_operand(name, operator, self.opset) for name in open_):
+            return None
+        return self.export.node
+
     def _view_cost(self, node: ENode, eclass: EClass) -> float | None:
         map_ = node.attributes["map"]
         assert isinstance(map_, IndexMap)
@@ -155,13 +177,25 @@ class WrittenCosts:
         if any(step.places > MOST_PLACES or step.least > self.opset for step in steps):
             return None
         moving = sum(step.operator != "Reshape" for step in steps)
-        moved = 2 * moving * size_in_bytes(eclass.meta.type) / self.export.bandwidth
+        moved = 2 * moving * size_in_bytes(eclass.meta.type, self._count) / self.export.bandwidth
         return self.export.made + len(steps) * self.export.node + moved
 
     @property
     def _model(self) -> CostModel:
         export = self.export
-        return CostModel(bandwidth=export.bandwidth, launch=export.node, peak=export.peak, special=int(export.special))
+        return CostModel(
+            bandwidth=export.bandwidth,
+            launch=export.node,
+            peak=export.peak,
+            special=int(export.special),
+            count=self._count,
+        )
+
+    def _count(self, extent: int) -> int:
+        """What an extent counts as where forms are compared."""
+        if not is_symbolic(extent):
+            return extent
+        return int(at(extent, {dimension.name: int(self.export.usual) for dimension in dimensions(extent)}))
 
 
 def _keeps_order(node: ENode) -> bool:

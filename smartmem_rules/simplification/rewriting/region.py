@@ -17,7 +17,7 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.failures import UncoveredNodesError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of, node_inputs
-from smartmem_rules.graph.model import Graph, GraphError
+from smartmem_rules.graph.model import EXTENTS, Graph, GraphError
 from smartmem_rules.graph.weights import (
     RECIPES,
     check_data_files,
@@ -26,20 +26,27 @@ from smartmem_rules.graph.weights import (
     stored_bytes,
     tensor_value,
 )
-from smartmem_rules.limits import Limits
+from smartmem_rules.limits import COUNTABLE, Limits
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.packed import Binding, Index, binding_of
 from smartmem_rules.runtime.mapped_pages import forget_pages
 from smartmem_rules.simplification.encoding import is_inside
 from smartmem_rules.simplification.in_place import LARGE, mapped
+from smartmem_rules.simplification.options import OpenExtents
 from smartmem_rules.simplification.rewriting.folding import reason_of
-from smartmem_rules.simplification.types import Types, is_usable
+from smartmem_rules.simplification.rewriting.narrowing import greatest_extents
+from smartmem_rules.simplification.types import Types, is_seen, open_names
+from smartmem_rules.tensor.builtins import integers
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.instantiate import size_of
 from smartmem_rules.tensor.primitives import Array
+from smartmem_rules.tensor.ranges import smallest
 
 _NAME = re.compile(r"n(\d+)", re.ASCII)
 _ROUNDS = 100
+_OPEN_ROUNDS = 32
+"""Of imports with open extents, where each may show nodes that no definition covers for all of them."""
 
 
 class NothingToDo(SmartmemError):
@@ -84,6 +91,23 @@ class _Search:
     types: Types
     constants: Mapping[str, onnx.TensorProto]
     barriers: dict[int, str] = field(default_factory=dict)
+    greatest: dict[str, int] = field(default_factory=dict)
+    """Of open dimensions the extents up to which the model's operands fit each other."""
+
+    def narrows(self, error: UncoveredNodesError) -> bool:
+        """Whether nodes could not be imported for an extent at which their operands do not fit each other."""
+        found: dict[str, int] = {}
+        for name, types in error.operands.items():
+            node = self.model.graph.node[int(name[1:])] if _NAME.fullmatch(name) else None
+            if node is not None and not node.attribute and domain_of(node.domain) == DEFAULT_DOMAIN:
+                found.update(greatest_extents(node.op_type, types, self.base))
+        new = {name: most for name, most in found.items() if most < self.greatest.get(name, COUNTABLE)}
+        self.greatest.update(new)
+        return bool(new)
+
+    def ranges(self, region: onnx.ModelProto) -> dict[str, tuple[int, int]]:
+        """The ranges of the open dimensions of what rules see: what they find holds for each extent in them."""
+        return {name: (0, self.greatest.get(name, COUNTABLE)) for name in open_names(region.graph.input)}
 
     def add(self, place: int, reason: str) -> None:
         self.barriers.setdefault(place, reason)
@@ -98,7 +122,7 @@ class _Search:
             for name in filter(None, node.input):
                 maker = made.get(name)
                 outside = name in given if maker is None else maker in self.barriers
-                if outside and name not in self.constants and not is_usable(self.types.get(name)):
+                if outside and name not in self.constants and not is_seen(self.types.get(name)):
                     self.add(place, f"the shape of {name!r} is not known")
                     break
 
@@ -113,6 +137,7 @@ def region_of(
     folder: Path | None,
     small: Collection[str],
     most: int,
+    open_extents: OpenExtents,
 ) -> Region:
     """Import as much of a model as the rule base covers.
 
@@ -123,6 +148,7 @@ def region_of(
         folder: where its data files are.
         small: the tensors that may be computed here, whatever their size is.
         most: the bytes of any other.
+        open_extents: how open extents are seen, as far as `types` has names for them.
 
     Raises:
         NothingToDo: all nodes are barriers.
@@ -132,17 +158,33 @@ def region_of(
     for place, reason in _hopeless(model, base, search.types):
         search.add(place, reason)
     left = _left_in_files(model, constants, folder)
-    for _ in range(_ROUNDS):
+    for done in range(_ROUNDS):
         search.close()
         made = _region_model(search, left)
+        if done == _OPEN_ROUNDS and open_names(made.graph.input):
+            raise GraphError(f"after {done} imports there are still nodes that no definition covers for all extents")
         try:
-            graph = import_model(made, base, limits=limits, folder=folder, weights=left, ahead=False)
+            graph = import_model(
+                made,
+                base,
+                search.ranges(made),
+                limits=limits,
+                folder=folder,
+                weights=left,
+                ahead=False,
+                any_extent=True,
+            )
         except UncoveredNodesError as error:
+            if search.narrows(error):
+                continue
             found = [int(match[1]) for name in error.nodes if (match := _NAME.fullmatch(name))]
             reason = "no definition covers it"
         else:
             found = _expanded(graph, model, search.barriers)
             reason = "the importer takes it apart"
+            if not found and open_extents is OpenExtents.SEEN_IF_EMPTY:
+                found = _copying(graph)
+                reason = "an extent of 0 stands for another one there"
             if not found:
                 found = _large(graph, model, small, most)
                 reason = reason_of(most)
@@ -266,8 +308,24 @@ def _expanded(graph: Graph, model: onnx.ModelProto, barriers: Collection[int]) -
         place = int(match[1]) if (match := _NAME.fullmatch(node.name)) else None
         if place is not None and set(filter(None, model.graph.node[place].output)) & set(node.outputs):
             continue
+        if node.operator == EXTENTS:
+            continue
         found.update(makers[name] for name in _first_own(node.outputs, own, readers))
     return sorted(found)
+
+
+def _copying(graph: Graph) -> list[int]:
+    """The places of nodes that take an extent of 0 for that of their operand at the same place (Reshape-5)."""
+    found = []
+    for node in graph.nodes:
+        match = _NAME.fullmatch(node.name)
+        if match is None or node.operator != "Reshape" or node.attributes.get("allowzero"):
+            continue
+        source = graph.types[str(node.operands[0])].shape
+        shape = integers(node.attributes["shape"])
+        if any(is_symbolic(n) and smallest(n) <= 0 and source[a : a + 1] != (n,) for a, n in enumerate(shape)):
+            found.append(int(match[1]))
+    return found
 
 
 def _large(graph: Graph, model: onnx.ModelProto, small: Collection[str], most: int) -> list[int]:

@@ -20,7 +20,7 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.simplification.encoding import size_of_files
 from smartmem_rules.simplification.in_place import Aside
-from smartmem_rules.simplification.options import Options, SimplifyError
+from smartmem_rules.simplification.options import OpenExtents, Options, SimplifyError
 from smartmem_rules.simplification.report import Counts, RuleUse, counts_of
 from smartmem_rules.simplification.rewriting.assembling import assembled
 from smartmem_rules.simplification.rewriting.crediting import credits
@@ -29,7 +29,7 @@ from smartmem_rules.simplification.rewriting.region import NothingToDo, Region, 
 from smartmem_rules.simplification.rewriting.selecting import selected
 from smartmem_rules.simplification.rewriting.verified import Verified, exact, verified
 from smartmem_rules.simplification.rewriting.writing_back import written_back
-from smartmem_rules.simplification.types import skeleton_of, types_of
+from smartmem_rules.simplification.types import skeleton_of, types_of, with_names, without_names
 from smartmem_rules.tensor.primitives import Array
 
 EXPORT = "onnxruntime"
@@ -43,6 +43,7 @@ class Simplified:
 
     Attributes:
         model: its large tensors lie where those of the input lie.
+        has_open_extents: whether rules saw extents that are known at run time only.
     """
 
     model: onnx.ModelProto
@@ -55,6 +56,7 @@ class Simplified:
     refused: Mapping[str, str]
     selection: str
     stopped: str | None
+    has_open_extents: bool
 
     @property
     def is_better(self) -> bool:
@@ -94,13 +96,18 @@ class Seen:
 
 
 def seen_by_rules(
-    model: onnx.ModelProto, folder: Path | None, options: Options, left_out: Collection[str] = ()
+    model: onnx.ModelProto,
+    folder: Path | None,
+    options: Options,
+    left_out: Collection[str] = (),
+    open_extents: OpenExtents = OpenExtents.SEEN,
 ) -> Seen:
     """Import what rules cover of a model.
 
     Args:
         folder: where its data files are.
         left_out: the first results of nodes that ONNX Runtime does not run, which stay as they are.
+        open_extents: how rules see tensors some extents of which are known at run time only.
 
     Raises:
         SimplifyError: an option names nothing.
@@ -117,7 +124,7 @@ def seen_by_rules(
         constants = _constants(ordered)
         kept = _kept(ordered, rules, options, left_out)
         try:
-            region = _region(ordered, folder, rules, options, constants, kept)
+            region = _region(ordered, folder, rules, options, constants, kept, open_extents)
         except NothingToDo:
             region = None
         known = {**_conditions(ordered, constants), **({} if region is None else region.graph.known)}
@@ -138,12 +145,15 @@ def _region(
     options: Options,
     constants: Mapping[str, onnx.TensorProto],
     kept: Mapping[int, str],
+    open_extents: OpenExtents,
 ) -> Region:
     """What rules cover of a model whose nodes are in topological order."""
     most = options.fold_limit
-    types = types_of(skeleton_of(model))
+    known = types_of(skeleton_of(model))
+    types = without_names(known) if open_extents is OpenExtents.UNSEEN else with_names(known, model)
     large, small = too_large(model, types, constants, most)
-    return region_of(model, rules.base, {**large, **kept}, options.limits, constants, types, folder, small, most)
+    barriers = {**large, **kept}
+    return region_of(model, rules.base, barriers, options.limits, constants, types, folder, small, most, open_extents)
 
 
 def _conditions(model: onnx.ModelProto, constants: Mapping[str, onnx.TensorProto]) -> dict[str, Array]:
@@ -182,6 +192,7 @@ def simplified(seen: Seen, options: Options, aside: Aside | None = None) -> Simp
         refused=rules.refused,
         selection=chosen.status,
         stopped=chosen.stopped,
+        has_open_extents=bool(region.graph.dimensions),
     )
 
 

@@ -56,7 +56,7 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
                 const int i4 = min((column_tile * 64) / 4 + at, 15);
                 const int depth = step * 64 + slot / 16;
                 const int i5 = min(depth, 47);
-                const float4 t2 = *(__global const float4*)(p2 + (i5 * 64 + i4 * 4));
+                const float4 t2 = *(__global const float4*)(p2 + (i4 * 4 + i5 * 64));
                 right_next[e] = depth < 48 ? t2 : 0.0f;
             }
         }
@@ -109,7 +109,7 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
                 const int i4 = min((column_tile * 64) / 4 + at, 15);
                 const int depth = step * 64 + slot / 16;
                 const int i5 = min(depth, 47);
-                const float4 t2 = *(__global const float4*)(p2 + (i5 * 64 + i4 * 4));
+                const float4 t2 = *(__global const float4*)(p2 + (i4 * 4 + i5 * 64));
                 right_next[e] = depth < 48 ? t2 : 0.0f;
             }
         }
@@ -195,7 +195,7 @@ if (column_tile < 1) {
             const float4 t3 = *(__global const float4*)(p0 + i6 * 4);
             const float4 t4 = (finished + t3);
             const float4 t5 = smr_max4(t4, (float4)(0.0f));
-            *(__global float4*)(p3 + (i6 * 4 + i1 * 24)) = t5;
+            *(__global float4*)(p3 + (i1 * 24 + i6 * 4)) = t5;
         }
     }
             }

@@ -246,7 +246,7 @@ if (column_tile < 2) {
      {
          {
             const float4 t20 = smr_max4(finished, (float4)(0.0f));
-            *(__global float4*)(p4 + (i8 * 4 + i1 * 40)) = t20;
+            *(__global float4*)(p4 + (i1 * 40 + i8 * 4)) = t20;
         }
     }
             }

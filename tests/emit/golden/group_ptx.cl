@@ -138,7 +138,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
                 const int i4 = min((column_tile * 32) / 4 + at, 7);
                 const int depth = step * 64 + slot / 8;
                 const int i5 = min(depth, 47);
-                const float4 t2 = *(__global const float4*)(p2 + (i5 * 32 + i4 * 4));
+                const float4 t2 = *(__global const float4*)(p2 + (i4 * 4 + i5 * 32));
                 right_next[e] = depth < 48 ? t2 : 0.0f;
             }
         }
@@ -191,7 +191,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
                 const int i4 = min((column_tile * 32) / 4 + at, 7);
                 const int depth = step * 64 + slot / 8;
                 const int i5 = min(depth, 47);
-                const float4 t2 = *(__global const float4*)(p2 + (i5 * 32 + i4 * 4));
+                const float4 t2 = *(__global const float4*)(p2 + (i4 * 4 + i5 * 32));
                 right_next[e] = depth < 48 ? t2 : 0.0f;
             }
         }
@@ -268,7 +268,7 @@ if (column_tile < 1) {
             const float4 t3 = *(__global const float4*)(p0 + i6 * 4);
             const float4 t4 = (finished + t3);
             const float4 t5 = smr_max4(t4, (float4)(0.0f));
-            *(__global float4*)(p3 + (i6 * 4 + i1 * 24)) = t5;
+            *(__global float4*)(p3 + (i1 * 24 + i6 * 4)) = t5;
         }
     }
             }

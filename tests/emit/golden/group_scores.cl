@@ -470,7 +470,7 @@ if (column_tile < 1) {
             if (i10 < 2) {
      {
          {
-            *(__global float4*)(p3 + (i0 * 96 + i10 * 4 + i1 * 8)) = finished;
+            *(__global float4*)(p3 + (i0 * 96 + i1 * 8 + i10 * 4)) = finished;
         }
     }
             }

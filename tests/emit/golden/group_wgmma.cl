@@ -267,7 +267,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
                 const int i2 = min(first_row + at, 999);
                 const int depth = step * 8 + slot % 8;
                 const int i3 = depth;
-                nvidia_wgmma_f16_copy(left_into + nvidia_wgmma_f16_at(slot / 8, (slot % 8) * 8), (__global const nvidia_wgmma_f16_element*)(p1 + (i3 * 8 + i2 * 512)), 1);
+                nvidia_wgmma_f16_copy(left_into + nvidia_wgmma_f16_at(slot / 8, (slot % 8) * 8), (__global const nvidia_wgmma_f16_element*)(p1 + (i2 * 512 + i3 * 8)), 1);
             }
         }
     }
@@ -300,7 +300,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
                 const int i2 = min(first_row + at, 999);
                 const int depth = step * 8 + slot % 8;
                 const int i3 = depth;
-                nvidia_wgmma_f16_copy(left_into + nvidia_wgmma_f16_at(slot / 8, (slot % 8) * 8), (__global const nvidia_wgmma_f16_element*)(p1 + (i3 * 8 + i2 * 512)), 1);
+                nvidia_wgmma_f16_copy(left_into + nvidia_wgmma_f16_at(slot / 8, (slot % 8) * 8), (__global const nvidia_wgmma_f16_element*)(p1 + (i2 * 512 + i3 * 8)), 1);
             }
         }
     }
@@ -333,7 +333,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
                 const int i2 = min(first_row + at, 999);
                 const int depth = step * 8 + slot % 8;
                 const int i3 = depth;
-                nvidia_wgmma_f16_copy(left_into + nvidia_wgmma_f16_at(slot / 8, (slot % 8) * 8), (__global const nvidia_wgmma_f16_element*)(p1 + (i3 * 8 + i2 * 512)), 1);
+                nvidia_wgmma_f16_copy(left_into + nvidia_wgmma_f16_at(slot / 8, (slot % 8) * 8), (__global const nvidia_wgmma_f16_element*)(p1 + (i2 * 512 + i3 * 8)), 1);
             }
         }
     }
@@ -366,7 +366,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
                 const int i2 = min(first_row + at, 999);
                 const int depth = step * 8 + slot % 8;
                 const int i3 = depth;
-                nvidia_wgmma_f16_copy(left_into + nvidia_wgmma_f16_at(slot / 8, (slot % 8) * 8), (__global const nvidia_wgmma_f16_element*)(p1 + (i3 * 8 + i2 * 512)), 1);
+                nvidia_wgmma_f16_copy(left_into + nvidia_wgmma_f16_at(slot / 8, (slot % 8) * 8), (__global const nvidia_wgmma_f16_element*)(p1 + (i2 * 512 + i3 * 8)), 1);
             }
         }
     }
@@ -412,7 +412,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
                 const int i2 = min(first_row + at, 999);
                 const int depth = step * 8 + slot % 8;
                 const int i3 = depth;
-                nvidia_wgmma_f16_copy(left_into + nvidia_wgmma_f16_at(slot / 8, (slot % 8) * 8), (__global const nvidia_wgmma_f16_element*)(p1 + (i3 * 8 + i2 * 512)), 1);
+                nvidia_wgmma_f16_copy(left_into + nvidia_wgmma_f16_at(slot / 8, (slot % 8) * 8), (__global const nvidia_wgmma_f16_element*)(p1 + (i2 * 512 + i3 * 8)), 1);
             }
         }
     }
@@ -482,7 +482,7 @@ if (column_tile < 8) {
             const float4 t1 = vload_half4(0, p0 + i6 * 4);
             const float4 t2 = (finished + t1);
             const float4 t3 = smr_max4(t2, (float4)(0.0f));
-            *(__global float4*)(p3 + (i6 * 4 + i1 * 512)) = t3;
+            *(__global float4*)(p3 + (i1 * 512 + i6 * 4)) = t3;
         }
     }
             }

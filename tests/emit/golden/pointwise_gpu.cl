@@ -11,11 +11,11 @@ __kernel void smr_kernel(
     if (i0 < 6) {
         if (item % 3 < 2) {
             const int i1 = item % 3;
-            const float4 t1 = *(__global const smr_float4*)(p0 + (i1 * 4 + i0 * 10));
+            const float4 t1 = *(__global const smr_float4*)(p0 + (i0 * 10 + i1 * 4));
             const float4 t2 = smr_tanh4(t1);
             const float4 t3 = *(__global const float4*)(p1 + i1 * 4);
             const float4 t4 = (t2 + t3);
-            *(__global smr_float4*)(p2 + (i1 * 4 + i0 * 10)) = t4;
+            *(__global smr_float4*)(p2 + (i0 * 10 + i1 * 4)) = t4;
         }
         if (item % 3 == 2) {
             for (int i2 = 0; i2 < 2; ++i2) {

@@ -10,7 +10,7 @@ __kernel void smr_kernel(
     if (i0 < 6) {
         if (item % 3 < 2) {
             const int i1 = item % 3;
-            const float4 t1 = *(__global const smr_float4*)(p0 + (i1 * 4 + i0 * 10));
+            const float4 t1 = *(__global const smr_float4*)(p0 + (i0 * 10 + i1 * 4));
             const float4 t2 = smr_max4(t1, (float4)(0.0f));
             write_imagef(p1, (int2)(i1, i0), t2);
         }
@@ -84,7 +84,7 @@ __kernel void smr_kernel(
             const int i1 = item % 3;
             const float4 t1 = read_imagef(p0, smr_sampler, (int2)(i1, i0));
             const float4 t2 = smr_tanh4(t1);
-            *(__global smr_float4*)(p1 + (i1 * 4 + i0 * 10)) = t2;
+            *(__global smr_float4*)(p1 + (i0 * 10 + i1 * 4)) = t2;
         }
         if (item % 3 == 2) {
             for (int i2 = 0; i2 < 2; ++i2) {

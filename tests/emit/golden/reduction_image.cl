@@ -10,7 +10,7 @@ __kernel void smr_kernel(
     if (i0 < 6) {
         if (item % 5 < 5) {
             const int i1 = item % 5;
-            const float4 t1 = *(__global const float4*)(p0 + (i1 * 4 + i0 * 20));
+            const float4 t1 = *(__global const float4*)(p0 + (i0 * 20 + i1 * 4));
             const float4 t2 = smr_max4(t1, (float4)(0.0f));
             write_imagef(p1, (int2)(i1, i0), t2);
         }

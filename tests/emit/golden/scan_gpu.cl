@@ -82,14 +82,14 @@ __kernel void smr_kernel(
                 t1 = 0.0f;
             }
             else {
-                const float t2 = p0[(i2 + i1 * 4 + -4)];
+                const float t2 = p0[(i1 * 4 + i2 + -4)];
                 t1 = t2;
             }
-            p2[(i2 + i1 * 4)] = t1;
+            p2[(i1 * 4 + i2)] = t1;
         }
         barrier(CLK_GLOBAL_MEM_FENCE);
         for (int i2 = (int)get_local_id(0); i2 < 4; i2 += 256) {
-            const float t3 = p1[(i2 + i1 * 4)];
+            const float t3 = p1[(i1 * 4 + i2)];
             float4 t4 = (float4)(0.0f);
             #pragma unroll
             for (int i3 = 0; i3 < 1; ++i3) {
@@ -99,23 +99,23 @@ __kernel void smr_kernel(
             }
             float t7 = ((t4.s0 + t4.s2) + (t4.s1 + t4.s3));
             const float t8 = (t3 + t7);
-            p4[(i2 + i1 * 4)] = t8;
+            p4[(i1 * 4 + i2)] = t8;
         }
         barrier(CLK_GLOBAL_MEM_FENCE);
         for (int i2 = (int)get_local_id(0); i2 < 4; i2 += 256) {
-            const float t9 = p4[(i2 + i1 * 4)];
-            p5[(i2 + i1 * 4)] = t9;
+            const float t9 = p4[(i1 * 4 + i2)];
+            p5[(i1 * 4 + i2)] = t9;
         }
         barrier(CLK_GLOBAL_MEM_FENCE);
         for (int i2 = (int)get_local_id(0); i2 < 4; i2 += 256) {
-            const float t10 = p5[(i2 + i1 * 4)];
+            const float t10 = p5[(i1 * 4 + i2)];
             const float t11 = smr_tanh1(t10);
-            p6[(i2 + i1 * 4)] = t11;
+            p6[(i1 * 4 + i2)] = t11;
         }
         barrier(CLK_GLOBAL_MEM_FENCE);
         for (int i2 = (int)get_local_id(0); i2 < 4; i2 += 256) {
-            const float t12 = p6[(i2 + i1 * 4)];
-            p0[(i2 + i1 * 4)] = t12;
+            const float t12 = p6[(i1 * 4 + i2)];
+            p0[(i1 * 4 + i2)] = t12;
         }
         barrier(CLK_GLOBAL_MEM_FENCE);
     }

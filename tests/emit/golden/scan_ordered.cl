@@ -1,6 +1,6 @@
 // k0_contraction: global (1,), local (1,)
-#ifndef smr_part_0743b97cd69d_DEFINED
-#define smr_part_0743b97cd69d_DEFINED
+#ifndef smr_part_b955f17145a2_DEFINED
+#define smr_part_b955f17145a2_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache.
@@ -9,7 +9,7 @@
 //   3. Register tiles of 3 x 8 sums accumulate the products.
 //   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_0743b97cd69d(
+static void smr_part_b955f17145a2(
     __global const float* restrict p0 /* buffer[d0d1d2] of [3, 1, 4] */,
     __global const float* restrict p1 /* buffer[d0] of [32] */,
     __global float* restrict p2 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */,
@@ -52,7 +52,7 @@ static void smr_part_0743b97cd69d(
      {
          {
             for (int i4 = 0; i4 < 4; ++i4) {
-                p2[(i4 + i1 * 4)] = accumulated[0 + i4];
+                p2[(i1 * 4 + i4)] = accumulated[0 + i4];
             }
         }
     }
@@ -150,7 +150,7 @@ __kernel void smr_kernel(
             while (atomic_load_explicit(state + 48, memory_order_relaxed, memory_scope_device) < 1) {
 const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 1) break;
-                smr_part_0743b97cd69d(p0, p1, p2, item);
+                smr_part_b955f17145a2(p0, p1, p2, item);
                 atomic_fetch_add_explicit(state + 64, 1, memory_order_release, memory_scope_device);
             }
         }

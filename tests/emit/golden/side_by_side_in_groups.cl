@@ -1,6 +1,6 @@
 // k0_contraction: global (256,), local (128,)
-#ifndef smr_part_b3b5b5667a7f_DEFINED
-#define smr_part_b3b5b5667a7f_DEFINED
+#ifndef smr_part_1882a770bcb8_DEFINED
+#define smr_part_1882a770bcb8_DEFINED
 // Contractions for GPUs with local memory. A work-group owns 32 x 64 sums. Tiles of both factors, 32 deep, lie in local
 // memory; the next tiles are loaded while these are multiplied.
 //   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
@@ -9,7 +9,7 @@
 //   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
 //      runs the epilogue of some sums, four columns at a time.
 
-static void smr_part_b3b5b5667a7f(
+static void smr_part_1882a770bcb8(
     __global const float* restrict p0 /* buffer[d0d1] of [12, 16] */,
     __global const float* restrict p1 /* buffer[d0d1] of [16, 64] */,
     __global float* restrict p2 /* buffer[d0d1] of [12, 16] */,
@@ -61,7 +61,7 @@ static void smr_part_b3b5b5667a7f(
                 const int i4 = min((column_tile * 64) / 4 + at, 15);
                 const int depth = step * 32 + slot / 16;
                 const int i5 = min(depth, 15);
-                const float4 t2 = *(__global const float4*)(p1 + (i5 * 64 + i4 * 4));
+                const float4 t2 = *(__global const float4*)(p1 + (i4 * 4 + i5 * 64));
                 right_next[e] = depth < 16 ? t2 : 0.0f;
             }
         }
@@ -114,7 +114,7 @@ static void smr_part_b3b5b5667a7f(
                 const int i4 = min((column_tile * 64) / 4 + at, 15);
                 const int depth = step * 32 + slot / 16;
                 const int i5 = min(depth, 15);
-                const float4 t2 = *(__global const float4*)(p1 + (i5 * 64 + i4 * 4));
+                const float4 t2 = *(__global const float4*)(p1 + (i4 * 4 + i5 * 64));
                 right_next[e] = depth < 16 ? t2 : 0.0f;
             }
         }
@@ -216,7 +216,7 @@ if (column_tile < 1) {
             if (i6 < 4) {
      {
          {
-            *(__global float4*)(p2 + (i6 * 4 + i1 * 16)) = finished;
+            *(__global float4*)(p2 + (i1 * 16 + i6 * 4)) = finished;
         }
     }
             }
@@ -331,6 +331,6 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     const int item = (int)get_global_id(0);
     const int group = (int)get_group_id(0);
     __local float smr_local[6916] __attribute__((aligned(16)));
-    if (group < 1) smr_part_b3b5b5667a7f(p0, p1, p2, item - 0, group - 0, smr_local + 0);
+    if (group < 1) smr_part_1882a770bcb8(p0, p1, p2, item - 0, group - 0, smr_local + 0);
     else if (group < 2) smr_part_fa396fd1e1bd(p3, p4, item - 128, group - 1, smr_local + 4);
 }

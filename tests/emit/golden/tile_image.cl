@@ -76,13 +76,13 @@ __kernel void smr_kernel(
                 const float4 t25 = read_imagef(p0, smr_sampler, (int2)(i9, 0));
                 const float4 t26 = (t1 + t25);
                 const float4 t27 = smr_max4(t26, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i9 * 4 + i3 * 9)) = t27;
+                *(__global smr_float4*)(p3 + (i3 * 9 + i9 * 4)) = t27;
             }
             if (i9 == 2) {
                 const float t28 = read_imagef(p0, smr_sampler, (int2)(i9, 0)).s0;
                 const float t29 = (t1.s0 + t28);
                 const float t30 = smr_max1(t29, 0.0f);
-                p3[(i9 * 4 + i3 * 9)] = t30;
+                p3[(i3 * 9 + i9 * 4)] = t30;
             }
         }
         if (i0 + 2 < 3) {
@@ -90,13 +90,13 @@ __kernel void smr_kernel(
                 const float4 t31 = read_imagef(p0, smr_sampler, (int2)(i10, 0));
                 const float4 t32 = (t7 + t31);
                 const float4 t33 = smr_max4(t32, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i10 * 4 + i3 * 9)) = t33;
+                *(__global smr_float4*)(p3 + (i3 * 9 + i10 * 4)) = t33;
             }
             if (i10 == 2) {
                 const float t34 = read_imagef(p0, smr_sampler, (int2)(i10, 0)).s0;
                 const float t35 = (t7.s0 + t34);
                 const float t36 = smr_max1(t35, 0.0f);
-                p3[(i10 * 4 + i3 * 9)] = t36;
+                p3[(i3 * 9 + i10 * 4)] = t36;
             }
         }
     }
@@ -106,13 +106,13 @@ __kernel void smr_kernel(
                 const float4 t37 = read_imagef(p0, smr_sampler, (int2)(i9, 0));
                 const float4 t38 = (t2 + t37);
                 const float4 t39 = smr_max4(t38, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i9 * 4 + i4 * 9)) = t39;
+                *(__global smr_float4*)(p3 + (i4 * 9 + i9 * 4)) = t39;
             }
             if (i9 == 2) {
                 const float t40 = read_imagef(p0, smr_sampler, (int2)(i9, 0)).s0;
                 const float t41 = (t2.s0 + t40);
                 const float t42 = smr_max1(t41, 0.0f);
-                p3[(i9 * 4 + i4 * 9)] = t42;
+                p3[(i4 * 9 + i9 * 4)] = t42;
             }
         }
         if (i0 + 2 < 3) {
@@ -120,13 +120,13 @@ __kernel void smr_kernel(
                 const float4 t43 = read_imagef(p0, smr_sampler, (int2)(i10, 0));
                 const float4 t44 = (t8 + t43);
                 const float4 t45 = smr_max4(t44, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i10 * 4 + i4 * 9)) = t45;
+                *(__global smr_float4*)(p3 + (i4 * 9 + i10 * 4)) = t45;
             }
             if (i10 == 2) {
                 const float t46 = read_imagef(p0, smr_sampler, (int2)(i10, 0)).s0;
                 const float t47 = (t8.s0 + t46);
                 const float t48 = smr_max1(t47, 0.0f);
-                p3[(i10 * 4 + i4 * 9)] = t48;
+                p3[(i4 * 9 + i10 * 4)] = t48;
             }
         }
     }
@@ -136,13 +136,13 @@ __kernel void smr_kernel(
                 const float4 t49 = read_imagef(p0, smr_sampler, (int2)(i9, 0));
                 const float4 t50 = (t3 + t49);
                 const float4 t51 = smr_max4(t50, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i9 * 4 + i5 * 9)) = t51;
+                *(__global smr_float4*)(p3 + (i5 * 9 + i9 * 4)) = t51;
             }
             if (i9 == 2) {
                 const float t52 = read_imagef(p0, smr_sampler, (int2)(i9, 0)).s0;
                 const float t53 = (t3.s0 + t52);
                 const float t54 = smr_max1(t53, 0.0f);
-                p3[(i9 * 4 + i5 * 9)] = t54;
+                p3[(i5 * 9 + i9 * 4)] = t54;
             }
         }
         if (i0 + 2 < 3) {
@@ -150,13 +150,13 @@ __kernel void smr_kernel(
                 const float4 t55 = read_imagef(p0, smr_sampler, (int2)(i10, 0));
                 const float4 t56 = (t9 + t55);
                 const float4 t57 = smr_max4(t56, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i10 * 4 + i5 * 9)) = t57;
+                *(__global smr_float4*)(p3 + (i5 * 9 + i10 * 4)) = t57;
             }
             if (i10 == 2) {
                 const float t58 = read_imagef(p0, smr_sampler, (int2)(i10, 0)).s0;
                 const float t59 = (t9.s0 + t58);
                 const float t60 = smr_max1(t59, 0.0f);
-                p3[(i10 * 4 + i5 * 9)] = t60;
+                p3[(i5 * 9 + i10 * 4)] = t60;
             }
         }
     }
@@ -166,13 +166,13 @@ __kernel void smr_kernel(
                 const float4 t61 = read_imagef(p0, smr_sampler, (int2)(i9, 0));
                 const float4 t62 = (t4 + t61);
                 const float4 t63 = smr_max4(t62, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i9 * 4 + i6 * 9)) = t63;
+                *(__global smr_float4*)(p3 + (i6 * 9 + i9 * 4)) = t63;
             }
             if (i9 == 2) {
                 const float t64 = read_imagef(p0, smr_sampler, (int2)(i9, 0)).s0;
                 const float t65 = (t4.s0 + t64);
                 const float t66 = smr_max1(t65, 0.0f);
-                p3[(i9 * 4 + i6 * 9)] = t66;
+                p3[(i6 * 9 + i9 * 4)] = t66;
             }
         }
         if (i0 + 2 < 3) {
@@ -180,13 +180,13 @@ __kernel void smr_kernel(
                 const float4 t67 = read_imagef(p0, smr_sampler, (int2)(i10, 0));
                 const float4 t68 = (t10 + t67);
                 const float4 t69 = smr_max4(t68, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i10 * 4 + i6 * 9)) = t69;
+                *(__global smr_float4*)(p3 + (i6 * 9 + i10 * 4)) = t69;
             }
             if (i10 == 2) {
                 const float t70 = read_imagef(p0, smr_sampler, (int2)(i10, 0)).s0;
                 const float t71 = (t10.s0 + t70);
                 const float t72 = smr_max1(t71, 0.0f);
-                p3[(i10 * 4 + i6 * 9)] = t72;
+                p3[(i6 * 9 + i10 * 4)] = t72;
             }
         }
     }
@@ -196,13 +196,13 @@ __kernel void smr_kernel(
                 const float4 t73 = read_imagef(p0, smr_sampler, (int2)(i9, 0));
                 const float4 t74 = (t5 + t73);
                 const float4 t75 = smr_max4(t74, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i9 * 4 + i7 * 9)) = t75;
+                *(__global smr_float4*)(p3 + (i7 * 9 + i9 * 4)) = t75;
             }
             if (i9 == 2) {
                 const float t76 = read_imagef(p0, smr_sampler, (int2)(i9, 0)).s0;
                 const float t77 = (t5.s0 + t76);
                 const float t78 = smr_max1(t77, 0.0f);
-                p3[(i9 * 4 + i7 * 9)] = t78;
+                p3[(i7 * 9 + i9 * 4)] = t78;
             }
         }
         if (i0 + 2 < 3) {
@@ -210,13 +210,13 @@ __kernel void smr_kernel(
                 const float4 t79 = read_imagef(p0, smr_sampler, (int2)(i10, 0));
                 const float4 t80 = (t11 + t79);
                 const float4 t81 = smr_max4(t80, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i10 * 4 + i7 * 9)) = t81;
+                *(__global smr_float4*)(p3 + (i7 * 9 + i10 * 4)) = t81;
             }
             if (i10 == 2) {
                 const float t82 = read_imagef(p0, smr_sampler, (int2)(i10, 0)).s0;
                 const float t83 = (t11.s0 + t82);
                 const float t84 = smr_max1(t83, 0.0f);
-                p3[(i10 * 4 + i7 * 9)] = t84;
+                p3[(i7 * 9 + i10 * 4)] = t84;
             }
         }
     }
@@ -226,13 +226,13 @@ __kernel void smr_kernel(
                 const float4 t85 = read_imagef(p0, smr_sampler, (int2)(i9, 0));
                 const float4 t86 = (t6 + t85);
                 const float4 t87 = smr_max4(t86, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i9 * 4 + i8 * 9)) = t87;
+                *(__global smr_float4*)(p3 + (i8 * 9 + i9 * 4)) = t87;
             }
             if (i9 == 2) {
                 const float t88 = read_imagef(p0, smr_sampler, (int2)(i9, 0)).s0;
                 const float t89 = (t6.s0 + t88);
                 const float t90 = smr_max1(t89, 0.0f);
-                p3[(i9 * 4 + i8 * 9)] = t90;
+                p3[(i8 * 9 + i9 * 4)] = t90;
             }
         }
         if (i0 + 2 < 3) {
@@ -240,13 +240,13 @@ __kernel void smr_kernel(
                 const float4 t91 = read_imagef(p0, smr_sampler, (int2)(i10, 0));
                 const float4 t92 = (t12 + t91);
                 const float4 t93 = smr_max4(t92, (float4)(0.0f));
-                *(__global smr_float4*)(p3 + (i10 * 4 + i8 * 9)) = t93;
+                *(__global smr_float4*)(p3 + (i8 * 9 + i10 * 4)) = t93;
             }
             if (i10 == 2) {
                 const float t94 = read_imagef(p0, smr_sampler, (int2)(i10, 0)).s0;
                 const float t95 = (t12.s0 + t94);
                 const float t96 = smr_max1(t95, 0.0f);
-                p3[(i10 * 4 + i8 * 9)] = t96;
+                p3[(i8 * 9 + i10 * 4)] = t96;
             }
         }
     }

@@ -14,7 +14,7 @@ __kernel void smr_kernel(
                 for (int i2 = 0; i2 < 3; ++i2) {
                     #pragma unroll
                     for (int i3 = 0; i3 < 3; ++i3) {
-                        const float t2 = p0[(i0 * 6 + i2 * 6 + i3 + i1 + -7)];
+                        const float t2 = p0[(i0 * 6 + i1 + i2 * 6 + i3 + -7)];
                         const float t3 = p1[(i2 * 3 + i3 + (i0 / 6) * 9)];
                         t1 += t2 * t3;
                     }
@@ -24,8 +24,8 @@ __kernel void smr_kernel(
                 for (int i2 = 0; i2 < 3; ++i2) {
                     for (int i3 = 0; i3 < 3; ++i3) {
                         float t4;
-                        if ((0 <= (i2 + (i0 % 6) + -1)) && ((i2 + (i0 % 6) + -1) < (6)) && (0 <= (i3 + i1 + -1)) && ((i3 + i1 + -1) < (6))) {
-                            const float t5 = p0[(i0 * 6 + i2 * 6 + i3 + i1 + -7)];
+                        if ((0 <= (i2 + (i0 % 6) + -1)) && ((i2 + (i0 % 6) + -1) < (6)) && (0 <= (i1 + i3 + -1)) && ((i1 + i3 + -1) < (6))) {
+                            const float t5 = p0[(i0 * 6 + i1 + i2 * 6 + i3 + -7)];
                             t4 = t5;
                         }
                         else {

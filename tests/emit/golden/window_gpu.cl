@@ -63,8 +63,8 @@ __kernel void smr_kernel(
                     #pragma unroll
                     for (int i3 = 0; i3 < 3; ++i3) {
                         float t14;
-                        if ((0 <= (i2 + (i0 % 6) + -1)) && ((i2 + (i0 % 6) + -1) < (6)) && ((i4 + i3 + 3) < (6))) {
-                            const float t15 = p0[(i0 * 6 + i4 + i2 * 6 + i3 + -3)];
+                        if ((0 <= (i2 + (i0 % 6) + -1)) && ((i2 + (i0 % 6) + -1) < (6)) && ((i3 + i4 + 3) < (6))) {
+                            const float t15 = p0[(i0 * 6 + i2 * 6 + i3 + i4 + -3)];
                             t14 = t15;
                         }
                         else {

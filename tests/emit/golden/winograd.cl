@@ -28,59 +28,59 @@ __kernel void smr_kernel(
             if (((i2 * -4 + 1) <= 0) && ((i2 * 4 + -12) < 0) && ((i3 * -4 + 1) <= 0) && ((i3 * 4 + -12) < 0)) {
                 #pragma unroll
                 for (int i5 = 0; i5 < 6; ++i5) {
-                    const float t1 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + -17)];
-                    const float t2 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 239)];
-                    const float t3 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 495)];
-                    const float t4 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 751)];
-                    const float t5 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1007)];
-                    const float t6 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1263)];
-                    const float t7 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1519)];
-                    const float t8 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1775)];
+                    const float t1 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + -17)];
+                    const float t2 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 239)];
+                    const float t3 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 495)];
+                    const float t4 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 751)];
+                    const float t5 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1007)];
+                    const float t6 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1263)];
+                    const float t7 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1519)];
+                    const float t8 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1775)];
                     const float8 t9 = (float8)(t1, t2, t3, t4, t5, t6, t7, t8);
-                    const float t10 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + -1)];
-                    const float t11 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 255)];
-                    const float t12 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 511)];
-                    const float t13 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 767)];
-                    const float t14 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1023)];
-                    const float t15 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1279)];
-                    const float t16 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1535)];
-                    const float t17 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1791)];
+                    const float t10 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + -1)];
+                    const float t11 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 255)];
+                    const float t12 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 511)];
+                    const float t13 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 767)];
+                    const float t14 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1023)];
+                    const float t15 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1279)];
+                    const float t16 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1535)];
+                    const float t17 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1791)];
                     const float8 t18 = (float8)(t10, t11, t12, t13, t14, t15, t16, t17);
-                    const float t19 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 15)];
-                    const float t20 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 271)];
-                    const float t21 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 527)];
-                    const float t22 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 783)];
-                    const float t23 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1039)];
-                    const float t24 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1295)];
-                    const float t25 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1551)];
-                    const float t26 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1807)];
+                    const float t19 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 15)];
+                    const float t20 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 271)];
+                    const float t21 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 527)];
+                    const float t22 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 783)];
+                    const float t23 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1039)];
+                    const float t24 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1295)];
+                    const float t25 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1551)];
+                    const float t26 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1807)];
                     const float8 t27 = (float8)(t19, t20, t21, t22, t23, t24, t25, t26);
-                    const float t28 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 31)];
-                    const float t29 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 287)];
-                    const float t30 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 543)];
-                    const float t31 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 799)];
-                    const float t32 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1055)];
-                    const float t33 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1311)];
-                    const float t34 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1567)];
-                    const float t35 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1823)];
+                    const float t28 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 31)];
+                    const float t29 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 287)];
+                    const float t30 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 543)];
+                    const float t31 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 799)];
+                    const float t32 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1055)];
+                    const float t33 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1311)];
+                    const float t34 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1567)];
+                    const float t35 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1823)];
                     const float8 t36 = (float8)(t28, t29, t30, t31, t32, t33, t34, t35);
-                    const float t37 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 47)];
-                    const float t38 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 303)];
-                    const float t39 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 559)];
-                    const float t40 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 815)];
-                    const float t41 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1071)];
-                    const float t42 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1327)];
-                    const float t43 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1583)];
-                    const float t44 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1839)];
+                    const float t37 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 47)];
+                    const float t38 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 303)];
+                    const float t39 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 559)];
+                    const float t40 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 815)];
+                    const float t41 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1071)];
+                    const float t42 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1327)];
+                    const float t43 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1583)];
+                    const float t44 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1839)];
                     const float8 t45 = (float8)(t37, t38, t39, t40, t41, t42, t43, t44);
-                    const float t46 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 63)];
-                    const float t47 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 319)];
-                    const float t48 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 575)];
-                    const float t49 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 831)];
-                    const float t50 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1087)];
-                    const float t51 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1343)];
-                    const float t52 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1599)];
-                    const float t53 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1855)];
+                    const float t46 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 63)];
+                    const float t47 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 319)];
+                    const float t48 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 575)];
+                    const float t49 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 831)];
+                    const float t50 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1087)];
+                    const float t51 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1343)];
+                    const float t52 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1599)];
+                    const float t53 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1855)];
                     const float8 t54 = (float8)(t46, t47, t48, t49, t50, t51, t52, t53);
                     const float8 d0 = t9;
                     const float8 d1 = t18;
@@ -100,14 +100,14 @@ __kernel void smr_kernel(
                 for (int i5 = 0; i5 < 6; ++i5) {
                     float8 t55;
                     if ((0 <= (i2 * 4 + -1)) && (0 <= (i3 * 4 + i5 + -1)) && ((i3 * 4 + i5 + -1) < (16))) {
-                        const float t56 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + -17)];
-                        const float t57 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 239)];
-                        const float t58 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 495)];
-                        const float t59 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 751)];
-                        const float t60 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1007)];
-                        const float t61 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1263)];
-                        const float t62 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1519)];
-                        const float t63 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1775)];
+                        const float t56 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + -17)];
+                        const float t57 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 239)];
+                        const float t58 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 495)];
+                        const float t59 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 751)];
+                        const float t60 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1007)];
+                        const float t61 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1263)];
+                        const float t62 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1519)];
+                        const float t63 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1775)];
                         const float8 t64 = (float8)(t56, t57, t58, t59, t60, t61, t62, t63);
                         t55 = t64;
                     }
@@ -116,14 +116,14 @@ __kernel void smr_kernel(
                     }
                     float8 t65;
                     if ((0 <= (i3 * 4 + i5 + -1)) && ((i3 * 4 + i5 + -1) < (16))) {
-                        const float t66 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + -1)];
-                        const float t67 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 255)];
-                        const float t68 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 511)];
-                        const float t69 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 767)];
-                        const float t70 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1023)];
-                        const float t71 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1279)];
-                        const float t72 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1535)];
-                        const float t73 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1791)];
+                        const float t66 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + -1)];
+                        const float t67 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 255)];
+                        const float t68 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 511)];
+                        const float t69 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 767)];
+                        const float t70 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1023)];
+                        const float t71 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1279)];
+                        const float t72 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1535)];
+                        const float t73 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1791)];
                         const float8 t74 = (float8)(t66, t67, t68, t69, t70, t71, t72, t73);
                         t65 = t74;
                     }
@@ -132,14 +132,14 @@ __kernel void smr_kernel(
                     }
                     float8 t75;
                     if ((0 <= (i3 * 4 + i5 + -1)) && ((i3 * 4 + i5 + -1) < (16))) {
-                        const float t76 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 15)];
-                        const float t77 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 271)];
-                        const float t78 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 527)];
-                        const float t79 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 783)];
-                        const float t80 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1039)];
-                        const float t81 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1295)];
-                        const float t82 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1551)];
-                        const float t83 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1807)];
+                        const float t76 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 15)];
+                        const float t77 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 271)];
+                        const float t78 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 527)];
+                        const float t79 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 783)];
+                        const float t80 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1039)];
+                        const float t81 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1295)];
+                        const float t82 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1551)];
+                        const float t83 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1807)];
                         const float8 t84 = (float8)(t76, t77, t78, t79, t80, t81, t82, t83);
                         t75 = t84;
                     }
@@ -148,14 +148,14 @@ __kernel void smr_kernel(
                     }
                     float8 t85;
                     if ((0 <= (i3 * 4 + i5 + -1)) && ((i3 * 4 + i5 + -1) < (16))) {
-                        const float t86 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 31)];
-                        const float t87 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 287)];
-                        const float t88 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 543)];
-                        const float t89 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 799)];
-                        const float t90 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1055)];
-                        const float t91 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1311)];
-                        const float t92 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1567)];
-                        const float t93 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1823)];
+                        const float t86 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 31)];
+                        const float t87 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 287)];
+                        const float t88 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 543)];
+                        const float t89 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 799)];
+                        const float t90 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1055)];
+                        const float t91 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1311)];
+                        const float t92 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1567)];
+                        const float t93 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1823)];
                         const float8 t94 = (float8)(t86, t87, t88, t89, t90, t91, t92, t93);
                         t85 = t94;
                     }
@@ -164,14 +164,14 @@ __kernel void smr_kernel(
                     }
                     float8 t95;
                     if ((0 <= (i3 * 4 + i5 + -1)) && ((i3 * 4 + i5 + -1) < (16))) {
-                        const float t96 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 47)];
-                        const float t97 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 303)];
-                        const float t98 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 559)];
-                        const float t99 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 815)];
-                        const float t100 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1071)];
-                        const float t101 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1327)];
-                        const float t102 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1583)];
-                        const float t103 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1839)];
+                        const float t96 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 47)];
+                        const float t97 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 303)];
+                        const float t98 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 559)];
+                        const float t99 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 815)];
+                        const float t100 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1071)];
+                        const float t101 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1327)];
+                        const float t102 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1583)];
+                        const float t103 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1839)];
                         const float8 t104 = (float8)(t96, t97, t98, t99, t100, t101, t102, t103);
                         t95 = t104;
                     }
@@ -180,14 +180,14 @@ __kernel void smr_kernel(
                     }
                     float8 t105;
                     if (((i2 * 4 + 4) < (16)) && (0 <= (i3 * 4 + i5 + -1)) && ((i3 * 4 + i5 + -1) < (16))) {
-                        const float t106 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 63)];
-                        const float t107 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 319)];
-                        const float t108 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 575)];
-                        const float t109 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 831)];
-                        const float t110 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1087)];
-                        const float t111 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1343)];
-                        const float t112 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1599)];
-                        const float t113 = p0[(i4 * 2048 + i2 * 64 + i3 * 4 + i5 + 1855)];
+                        const float t106 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 63)];
+                        const float t107 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 319)];
+                        const float t108 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 575)];
+                        const float t109 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 831)];
+                        const float t110 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1087)];
+                        const float t111 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1343)];
+                        const float t112 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1599)];
+                        const float t113 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1855)];
                         const float8 t114 = (float8)(t106, t107, t108, t109, t110, t111, t112, t113);
                         t105 = t114;
                     }
