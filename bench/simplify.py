@@ -168,19 +168,20 @@ def compared(path: Path, said: Mapping[str, dict[str, Any]], latency: int, folde
     """
     model = onnx.load(str(path), load_external_data=False)
     result: dict[str, Any] = {"input": _counts(path)}
+    files = {tool: Path(one.pop("file")) for tool, one in said.items()}
+    for tool, one in said.items():
+        result[tool] = {**one, **(_counts(files[tool]) if files[tool].exists() else {})}
     try:
         checker = Checker(path, model, {}, folder)
     except SmartmemError as error:
         return {**result, "unchecked": {"reason": str(error)}}
     if checker.left_out:  # what the others make of such nodes cannot be told from what they should
         return {**result, "unchecked": {"reason": "ONNX Runtime does not run some of its nodes"}}
-    for tool, one in said.items():
-        made = Path(one.pop("file"))
-        result[tool] = one
+    for tool, made in files.items():
+        one = result[tool]
         if not made.exists():
             continue
         try:
-            one |= _counts(made)
             one["error_to_input"] = checker.check(made).max_relative_error
         except (DifferentError, CheckError) as error:
             one["wrong"] = str(error)
