@@ -12,6 +12,7 @@ from functools import lru_cache
 from random import Random
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
@@ -42,6 +43,8 @@ class Drawing:
     dtypes: dict[str, str] = field(default_factory=dict)
     wanted: Sequence[str] = ()
     """Element types that are drawn where a signature admits them, before all others."""
+    sizes: Sequence[int] = EXTENTS
+    """From which extents are drawn."""
     eager: bool = False
     """Whether whole numbers that may be left out are drawn as those that may not."""
 
@@ -142,7 +145,7 @@ class Drawing:
         if name not in self.extents:
             bound = [v for v in self.extents.values() if isinstance(v, int)]
             reuse = bound and self.random.random() < 0.5
-            self.extents[name] = self.random.choice(bound if reuse else EXTENTS)
+            self.extents[name] = self.random.choice(bound if reuse else self.sizes)
         value = self.extents[name]
         return value if isinstance(value, int) else 1
 
@@ -161,7 +164,7 @@ class Drawing:
         if bound and not self.number:
             return tuple(v for v in bound[0] if isinstance(v, int))
         rank = 2 if not self.number else self.random.choice(RANKS)
-        return tuple(self.random.choice(EXTENTS) for _ in range(rank))
+        return tuple(self.random.choice(self.sizes) for _ in range(rank))
 
     def _variant(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """A shape that broadcasts with another one."""
@@ -175,7 +178,7 @@ class Drawing:
             case 3:
                 return ()
             case 4:
-                return (self.random.choice(EXTENTS), *shape)[:4]
+                return (self.random.choice(self.sizes), *shape)[:4]
             case _:
                 return shape
 
@@ -183,6 +186,9 @@ class Drawing:
 
     def _attribute(self, name: str, kind: str, required: bool, values: dict[str, Value]) -> None:
         if not required and (self.number < 2 or self.random.random() < 0.6):
+            return
+        if kind == "ints" and name in orders_of(self.operator) and self.random.random() < 0.7:
+            values[name] = self._order()
             return
         required = required or (self.eager and kind == "int")
         compared = compared_values(self.operator).get(name, ())
@@ -197,9 +203,17 @@ class Drawing:
         kinds |= {attribute.name: attribute.kind for attribute in self.operator.attributes}
         return self._value(kinds.get(name, "int"))
 
-    def _value(self, kind: str) -> Value:
+    def _longest(self) -> tuple[Value, ...]:
         lists = [v for v in self.extents.values() if isinstance(v, tuple)]
-        shape = max(lists, key=len, default=(2,))
+        return max(lists, key=len, default=(2,))
+
+    def _order(self) -> tuple[int, ...]:
+        order = list(range(len(self._longest())))
+        self.random.shuffle(order)
+        return tuple(order)
+
+    def _value(self, kind: str) -> Value:
+        shape = self._longest()
         match kind:
             case "int":
                 return self.random.choice((0, 1, 2, -1))
@@ -217,10 +231,9 @@ class Drawing:
                 return self._integers(tuple(v for v in shape if isinstance(v, int)))
 
     def _integers(self, shape: tuple[int, ...]) -> Value:
-        order = list(range(len(shape)))
-        self.random.shuffle(order)
+        order = self._order()
         alike = [(number,) * len(shape) for number in (1, 2)]
-        choices: list[tuple[int, ...]] = [tuple(order), (0,), (-1,), (1,), shape, (2, *shape), *alike]
+        choices: list[tuple[int, ...]] = [order, (0,), (-1,), (1,), shape, (2, *shape), *alike]
         return self.random.choice(choices)
 
 
@@ -244,6 +257,25 @@ def _preferred(allowed: frozenset[str]) -> str:
 
 _COMPARED: dict[int, tuple[s.Operator, Mapping[str, Sequence[Value]]]] = {}
 _MOST_COMPARED = 1024
+
+
+_ORDERS: ByIdentity[s.Operator, frozenset[str]] = ByIdentity(1024)
+
+
+def orders_of(operator: s.Operator) -> frozenset[str]:
+    """The names that a definition takes for orders of axes."""
+    return _ORDERS.get(operator, _orders)
+
+
+def _orders(operator: s.Operator) -> frozenset[str]:
+    return frozenset(
+        node.arguments[1].id
+        for node in nodes(operator)
+        if isinstance(node, s.Call)
+        and node.function in ("permute", "unpermute")
+        and len(node.arguments) == 2
+        and isinstance(node.arguments[1], s.Name)
+    )
 
 
 def compared_values(operator: s.Operator) -> Mapping[str, Sequence[Value]]:

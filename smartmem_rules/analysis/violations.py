@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 
-from smartmem_rules.analysis.probes import Drawing, Operand
+from smartmem_rules.analysis.probes import EXTENTS, Drawing, Operand
 from smartmem_rules.analysis.tries import MISCOUNTED
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.inside import OutsideError
@@ -16,6 +17,8 @@ from smartmem_rules.tensor.types import TensorType
 
 ATTEMPTS = 90
 _ROUNDS = 12
+_WIDE_ATTEMPTS = 40
+_LARGEST_DIVISOR = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +45,9 @@ class Violation:
 
 def smallest_violation(base: Definitions, operator: s.Operator, attempts: int = ATTEMPTS) -> Violation | None:
     """A violation of one overload, made smaller as long as it stays one; None where none was found."""
-    found: Violation | None = None
-    for number in range(attempts):
-        one = _at(base, operator, number, {})
-        if one is not None and (found is None or one.size < found.size):
-            found = one
+    found = _smallest(base, operator, range(attempts), EXTENTS)
+    if found is None and (sizes := _beside_numbers(operator)):
+        found = _smallest(base, operator, range(_WIDE_ATTEMPTS), sizes)
     if found is None:
         return None
     for _ in range(_ROUNDS):
@@ -64,9 +65,40 @@ def smallest_violation(base: Definitions, operator: s.Operator, attempts: int = 
     return found
 
 
-def _at(base: Definitions, operator: s.Operator, number: int, extents: Mapping[str, Value]) -> Violation | None:
+def _smallest(
+    base: Definitions, operator: s.Operator, numbers: Iterable[int], sizes: Sequence[int]
+) -> Violation | None:
+    """The smallest of the violations that the drawings of some numbers give."""
+    found: Violation | None = None
+    for number in numbers:
+        one = _at(base, operator, number, {}, sizes)
+        if one is not None and (found is None or one.size < found.size):
+            found = one
+    return found
+
+
+def _beside_numbers(operator: s.Operator) -> tuple[int, ...]:
+    """Extents around the numbers by which a definition divides: below them a group is not full, above there are two."""
+    defaults = {one.name: one.default for one in operator.attributes}
+    divisors = [
+        defaults.get(node.right.id) if isinstance(node.right, s.Name) else node.right
+        for node in nodes(operator.equations)
+        if isinstance(node, s.Binary) and node.operator in ("//", "%")
+    ]
+    numbers = {int(one.value) for one in divisors if isinstance(one, s.Number)}
+    wide = sorted(one for one in numbers if max(EXTENTS) <= one <= _LARGEST_DIVISOR)
+    return (1, 2, *(size for one in wide for size in (one, one + 1, 2 * one, 2 * one + 1))) if wide else ()
+
+
+def _at(
+    base: Definitions,
+    operator: s.Operator,
+    number: int,
+    extents: Mapping[str, Value],
+    sizes: Sequence[int] = EXTENTS,
+) -> Violation | None:
     """What the drawing of a number gives at some extents."""
-    drawing = Drawing(base, operator, Random(number), number, dict(extents), eager=number % 2 == 1)
+    drawing = Drawing(base, operator, Random(number), number, dict(extents), sizes=sizes, eager=number % 2 == 1)
     operands: list[Operand] = []
     attributes: dict[str, Value] = {}
     try:
@@ -116,8 +148,7 @@ def _smaller(extents: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
     """The extents with one of them less."""
     for name, value in extents.items():
         if isinstance(value, int) and value > 1:
-            yield {**extents, name: 1}
-            yield {**extents, name: value - 1}
+            yield from ({**extents, name: less} for less in dict.fromkeys((1, value // 2, value * 3 // 4, value - 1)))
         elif isinstance(value, tuple):
             if value:
                 yield {**extents, name: value[1:]}

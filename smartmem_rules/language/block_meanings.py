@@ -98,7 +98,7 @@ def _own_meant(block: Block, entry: Entry, has: str, otherwise: str) -> Fix:
     values = " ".join(map(str, entry.values))
     shown = [f"`{one.name} {values};` ({one.meaning})" for one in own]
     meant = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-    return advice(f"write {meant} if that is meant, or leave it out: {has}")
+    return advice(f"{otherwise}; if a key of these blocks is meant, write {meant}")
 
 
 def _free_keys(block: Block, entry: Entry) -> list[Key]:

@@ -51,6 +51,7 @@ class Code(StrEnum):
     BAD_DEFAULT = "SMR0225"
     NO_ARITHMETIC = "SMR0226"
     NOT_COMMUTATIVE = "SMR0227"
+    NEGATIVE_AXIS = "SMR0228"
 
     UNKNOWN_OPERATOR = "SMR0301"
     OPERAND_COUNT = "SMR0302"
@@ -80,6 +81,7 @@ class Code(StrEnum):
     NO_CONDITION = "SMR0326"
     ATTRIBUTE_KIND = "SMR0327"
     DROPPED_ATTRIBUTE = "SMR0328"
+    INDEX_SIDES_DIFFER = "SMR0329"
 
     MISSING_CELL = "SMR0401"
     REPEATED_LINE = "SMR0402"
@@ -137,6 +139,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.BAD_DEFAULT: "The default of an attribute is no value of its kind.",
     Code.NOT_COMMUTATIVE: "An operator is said to be commutative, but the order of its operands matters.",
     Code.NO_ARITHMETIC: "A definition computes with elements of types that are stored only, or that have no fractions.",
+    Code.NEGATIVE_AXIS: "An axis that may count from the end is used where only axes from 0 on are found.",
     Code.UNKNOWN_OPERATOR: "A rule names an operator that no file defines.",
     Code.OPERAND_COUNT: "A pattern gives an operator a number of operands that none of its overloads takes.",
     Code.UNKNOWN_ATTRIBUTE: "A pattern names an attribute that no overload of the operator has.",
@@ -155,16 +158,17 @@ EXPLANATIONS: dict[Code, str] = {
     Code.INDEX_RULE_FORM: "An index rule uses what interval arithmetic cannot decide.",
     Code.SAME_SIDES: "The two sides of a rewrite are the same, so it does nothing.",
     Code.NO_VIEW_TO_ELIMINATE: "An elimination names an operator that computes, so that it is no index map.",
-    Code.UNUSED_LET: "A `let` of a rule names something that the rule does not use.",
+    Code.UNUSED_LET: "A rule or a definition names something that it does not use: by `let`, or as a local tensor.",
     Code.COMPUTED_ON_LEFT: "A left side computes a constant, which only a right side can.",
     Code.KEPT_ALREADY: "A `keep` names an operator that another one keeps always.",
     Code.NOT_JOINED: "A left side has a pattern that shares no tensor with its other patterns.",
-    Code.SAME_PATTERN: "Two patterns of a left side are the same.",
+    Code.SAME_PATTERN: "Two patterns of a left side are the same, or differ and get the same value.",
     Code.BAD_ANALYSIS: "An analysis is no `bool` with `merge or`, or a rule derives a fact that no analysis says.",
     Code.FACT_IN_EXPRESSION: "A fact is asked for in another place than a guard of its own, about one tensor.",
     Code.NO_CONDITION: "A guard or a requirement is a number, a text or a list, so that it neither holds nor fails.",
     Code.ATTRIBUTE_KIND: "A pattern gives an attribute a value of another kind than its operator declares.",
     Code.DROPPED_ATTRIBUTE: "A left side takes any value of an attribute, and the right side has one of its own.",
+    Code.INDEX_SIDES_DIFFER: "The two sides of an index rule are different numbers where its guards hold.",
     Code.MISSING_CELL: "A table has no cell for a pair of its row and column names.",
     Code.REPEATED_LINE: "A table has two rows or two columns of the same name.",
     Code.UNKNOWN_LINE: "A row or column of a table is neither a class nor a mapping type, so it is never reached.",

@@ -223,6 +223,7 @@ def _unlike(extents: list[int]) -> list[int]:
 def _put(items: Value, axes: Value, values: Value) -> Value:
     result = list(as_list(items))
     for axis, value in zip(integers(axes), as_list(values), strict=True):
+        element_at(items, axis)  # refuses a position that the list does not have
         result[axis] = value
     return tuple(result)
 

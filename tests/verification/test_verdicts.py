@@ -151,7 +151,7 @@ def test_a_saved_counterexample_runs_anywhere(tmp_path: Path) -> None:
     file.write_text(
         'import "parts/own.smr"\n\n'
         "rewrite wrong in algebra  # a - b is not b - a\n    Sub(x, y) => Sub(y, x)\n    where any_tensor(x)\n\n"
-        "index wrong_index   # a + 1 is not a\n    (a + 1) % c => a % c\n"
+        "index wrong_index   # a + 1 is not a\n    (a + 1) % c => a % c\n    where c > 8\n"
     )
     reports = sm.verify(file, jobs=1).rules
     for report in reports:

@@ -12,7 +12,9 @@ left_elements 2 0 1;    # the two halves of a register are neighbours in a row
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import MISSING, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 from smartmem_rules.language.blocks.keys import (
@@ -83,11 +85,18 @@ class Fragment:
             return (
                 f"it holds {held} elements, the matrix of {self.rows} x {self.columns} has {self.rows * self.columns}"
             )
-        places = {self.place(lane, element) for lane in range(lanes) for element in range(self.element_count)}
-        outside = next((p for p in sorted(places) if not (0 <= p[0] < self.rows and 0 <= p[1] < self.columns)), None)
+        held_in = Counter(self.place(lane, element) for lane in range(lanes) for element in range(self.element_count))
+        outside = next((p for p in sorted(held_in) if not (0 <= p[0] < self.rows and 0 <= p[1] < self.columns)), None)
         if outside is not None:
             return f"row {outside[0]}, column {outside[1]} lies outside of the matrix of {self.rows} x {self.columns}"
-        return "" if len(places) == held else "two places hold the same element"
+        if len(held_in) == held:
+            return ""
+        twice = min(place for place, times in held_in.items() if times > 1)
+        never = min(place for place in product(range(self.rows), range(self.columns)) if place not in held_in)
+        return (
+            f"two places hold the same element, row {twice[0]}, column {twice[1]}, and none holds row {never[0]}, "
+            f"column {never[1]}"
+        )
 
 
 def _digits(meaning: str, default: Any = MISSING) -> tuple[Digit, ...]:

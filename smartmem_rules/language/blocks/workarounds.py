@@ -160,11 +160,20 @@ def _check(clause: Workaround, start: int) -> None:
             'a driver is named by a regular expression, such as "PoCL.*"',
         ) from error
     if clause.versions and _BOUND.sub("", clause.versions).strip():
-        raise ClauseError(f"`{clause.versions}` bounds no version", start + 3, 'write bounds as in ">=3.0 <4"')
+        raise ClauseError(f"`{clause.versions}` bounds no version", start + 3, _bounds_meant(clause.versions))
     if not clause.reason.strip():
         raise ClauseError(
             "a workaround gives its reason", start + 1 + 2 * (1 + bool(clause.versions)), 'write `because "REASON"`'
         )
+
+
+def _bounds_meant(versions: str) -> str:
+    """The bounds of all versions that begin so: `2.*`, `2.x`, `2`."""
+    begin = re.fullmatch(r"={0,2}v?(\d+(?:\.\d+)*)(?:\.[*x])?", versions.strip())
+    if begin is None:
+        return 'write bounds as in ">=3.0 <4"'
+    *parts, last = begin[1].split(".")
+    return f'write bounds: ">={begin[1]} <{".".join([*parts, str(int(last) + 1)])}"'
 
 
 def _holds(version: str, sign: str, bound: str) -> bool:

@@ -34,6 +34,7 @@ from smartmem_rules.rulebase.checks.meaning_checks import (
 )
 from smartmem_rules.rulebase.checks.meant.block_sizes import check_block_sizes
 from smartmem_rules.rulebase.checks.meant.idle_rulesets import check_idle
+from smartmem_rules.rulebase.checks.meant.same_values import check_same_values
 from smartmem_rules.rulebase.checks.operators.arithmetic import check_arithmetic
 from smartmem_rules.rulebase.checks.operators.definitions import (
     check_constant,
@@ -43,8 +44,11 @@ from smartmem_rules.rulebase.checks.operators.definitions import (
 )
 from smartmem_rules.rulebase.checks.operators.hidden_overloads import check_overloads
 from smartmem_rules.rulebase.checks.operators.identities import check_domains, check_override
+from smartmem_rules.rulebase.checks.operators.negative_axes import check_negative_axes
 from smartmem_rules.rulebase.checks.operators.places import check_places
+from smartmem_rules.rulebase.checks.operators.quotients import check_quotients
 from smartmem_rules.rulebase.checks.operators.spreading import check_spreading
+from smartmem_rules.rulebase.checks.operators.unread import check_unread
 from smartmem_rules.rulebase.checks.relation_checks import (
     check_kept_already,
     check_relations,
@@ -148,6 +152,7 @@ class _Checker:
         yield from _check_names(self.items)
         yield from check_recursion(self.functions, self.names)
         yield from check_duplicate_rewrites(_of(self.items, s.Rewrite), self.operators)
+        yield from check_same_values(_of(self.items, s.Rewrite))
         yield from check_kept_already(_of(self.items, s.Keep))
         yield from check_rulesets(self.rulesets, self.runners, self.known["ruleset"] | self.declared_rulesets)
         yield from check_idle(self.rulesets, self.blocks)
@@ -176,13 +181,7 @@ class _Checker:
             case s.Constant():
                 yield from check_constant(item, functions, names, self.items)
             case s.Operator():
-                yield from check_operator(item, functions, names)
-                yield from check_conditions(item.requires)
-                yield from check_defaults(item)
-                yield from check_shapes(item)
-                yield from check_indices(item)
-                yield from (*check_members(item), *check_extremes(item), *check_lets_of_elements(item))
-                yield from (*check_arithmetic(item), *check_places(item), *check_spreading(item))
+                yield from self._operator(item)
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)
                 yield from check_same_sides(item, self.commutative)
@@ -206,6 +205,16 @@ class _Checker:
                 if not found:
                     yield from check_matrix(item) if item.kind == "matrix" else check_block_sizes(item)
                 yield from check_level(item)
+
+    def _operator(self, item: s.Operator) -> Iterator[Diagnostic]:
+        found = [*check_operator(item, self.functions, self.names), *check_conditions(item.requires)]
+        found += [*check_defaults(item), *check_shapes(item), *check_indices(item), *check_members(item)]
+        found += [*check_extremes(item), *check_lets_of_elements(item), *check_arithmetic(item), *check_places(item)]
+        found += [*check_spreading(item), *check_quotients(item)]
+        yield from found
+        if not found:
+            yield from check_unread(item, self.operators[item.name])
+            yield from check_negative_axes(item, self.functions)
 
     def _ruleset(self, rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
         if self.declared_rulesets and rule.ruleset:
@@ -278,7 +287,10 @@ def _deep_problems(written: s.Item, made: s.Item, deep: DeepChecker, built_in: B
         case s.Keep(), s.Keep():
             yield from deep.guards(made, written)
         case s.IndexRule(), s.IndexRule():
-            yield from check_index_guards(made)
+            found = [*check_index_guards(made)]
+            yield from found
+            if not found:
+                yield from deep.index(made, written)
 
 
 def _of(items: Iterable[s.Item], kind: type[_Kind]) -> list[_Kind]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from smartmem_rules.language import syntax as s
@@ -66,3 +67,29 @@ def of_an_index_rule(rule: s.IndexRule, constants: Collection[str]) -> tuple[dic
     )
     places = {one.span: "constant" for one in divisors if isinstance(one, s.Name)}
     return places, dict.fromkeys(constants, "constant")
+
+
+def with_tensor_meant(found: Diagnostic, rule: s.Eliminate | s.Keep, overloads: Sequence[s.Operator]) -> Diagnostic:
+    """A message about a name that is not bound, with the only tensor of the operator that has the axes asked of it."""
+    word = next((one for one in found.message.split("`")[1:2]), "")
+    if found.code != Code.UNBOUND_VARIABLE or found.fix.edits:
+        return found
+    axes = [
+        node.arguments[1].value
+        for node in nodes(rule.guards)
+        if isinstance(node, s.Call) and node.function == "extent" and node.arguments[:1] == (s.Name(s.NOWHERE, word),)
+        if len(node.arguments) == 2 and isinstance(node.arguments[1], s.Number)
+    ]
+    fit = {
+        item.name
+        for one in overloads
+        for item in one.inputs
+        if item.type is not None
+        if any(isinstance(extent, s.Splat) for extent in item.type.shape) or len(item.type.shape) > max(axes, default=0)
+    }
+    if not axes or len(fit) != 1:
+        return found
+    (name,) = fit
+    said = f"write `{name}`, the only tensor of `{rule.operator}` that has an axis {max(axes)}"
+    places = [node.span for node in nodes(rule.guards) if node == s.Name(s.NOWHERE, word)]
+    return replace(found, fix=edit(said, *(Edit(place, name, word) for place in places)))

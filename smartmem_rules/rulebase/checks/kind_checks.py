@@ -14,7 +14,7 @@ from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import GIVING_LISTS
 from smartmem_rules.rulebase.checks.meant.dtypes import dtype_meant
 from smartmem_rules.rulebase.checks.meant.kinds import misdeclared
-from smartmem_rules.rulebase.checks.meant.shapes import TURNED, is_shape, shape_meant
+from smartmem_rules.rulebase.checks.meant.shapes import TURNED, is_shape, length_of, members_meant, shape_meant
 from smartmem_rules.rulebase.checks.operators.definitions import shape_names
 from smartmem_rules.rulebase.checks.operators.spreading import spread_extents
 
@@ -132,7 +132,7 @@ def _bound(pattern: s.PatternOperator, overloads: Sequence[s.Operator], found: d
             found.setdefault(argument.name, set()).add("tensor")
     for attribute in pattern.attributes:
         if isinstance(attribute.value, s.Name):
-            kinds = _kinds_of(attribute.name, overloads) or {"number", "list"}
+            kinds = _kinds_of(attribute.name, overloads) or _kinds_at_import(attribute.name, overloads)
             found.setdefault(attribute.value.id, set()).update(kinds)
 
 
@@ -142,6 +142,14 @@ def _kinds_of(name: str, overloads: Sequence[s.Operator]) -> set[str]:
         return set()
     declared = {one.kind for operator in overloads for one in operator.attributes if one.name == name}
     return {_OF_ATTRIBUTES.get(kind, kind) for kind in declared}
+
+
+def _kinds_at_import(name: str, overloads: Sequence[s.Operator]) -> set[str]:
+    """The kinds that a pattern binds of a compile-time operand: what is given for a list is a list there."""
+    given = [one.constant for operator in overloads for one in operator.inputs if one.name == name]
+    given += [one.kind for operator in overloads for one in operator.attributes if one.name == name]
+    known = {_OF_ATTRIBUTES.get(kind or "") for kind in given}
+    return {kind for kind in known if kind is not None} if known and None not in known else {"number", "list"}
 
 
 def kind_of_value(expr: s.Expression, kinds: Kinds) -> str | None:
@@ -322,6 +330,8 @@ def _meant(left: s.Expression, right: s.Expression, one: str, other: str, item: 
     if _sort(one) == "list" and other == "number":
         if is_shape(left, item):
             return shape_meant(left, right, sign)
+        if (length := length_of(left, item)) is not None:
+            return members_meant(right, length)
         new = f"[{print_expression(right)}]"
         return replacement(f"a list stands in square brackets: `{new}`", right.span, new)
     if one == "number" and isinstance(right, s.ListOf) and len(right.items) == 1:

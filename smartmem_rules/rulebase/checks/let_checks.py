@@ -11,6 +11,8 @@ from smartmem_rules.language.expressions import nodes, tensors_of
 from smartmem_rules.language.fixes import Edit, advice, edit, replacement
 from smartmem_rules.language.patterns import subpatterns
 from smartmem_rules.language.printing.printer import print_expression, print_pattern
+from smartmem_rules.rulebase.checks.kind_checks import kind_of_value
+from smartmem_rules.rulebase.checks.meant.unused_lets import unused_let_meant
 from smartmem_rules.rulebase.checks.meant.uses import uses_meant
 from smartmem_rules.rulebase.checks.scope import head
 
@@ -26,9 +28,9 @@ def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
         if earlier is not let:
             yield _twice(let.name, let.place("name"), earlier)
         elif not let.used and let.name not in awaited:
-            message = f"nothing in `{rule.name}` uses `{let.name}`"
-            text = "leave it out, or use it; a constant of the whole file begins with an upper-case letter"
-            fix = replacement(text, let.span, "")
+            name = rule.part_of if isinstance(rule, s.Rewrite) and rule.part_of is not None else rule.name
+            is_number = isinstance(let.value, s.Expression) and kind_of_value(let.value, {}) in ("number", None)
+            message, fix = f"nothing in `{name}` uses `{let.name}`", unused_let_meant(rule, let, is_number)
             yield Diagnostic(Code.UNUSED_LET, "error", message, let.place("name"), fix=fix)
         if isinstance(let.value, s.Pattern) and not isinstance(rule, s.Rewrite):
             fix = advice(f"give `{let.name}` the value of an expression, such as `rank(x)`, or leave it out")

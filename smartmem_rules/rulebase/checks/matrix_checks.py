@@ -16,6 +16,9 @@ from smartmem_rules.language.fixes import advice, any_of, replacement, spelling
 from smartmem_rules.language.schema import typed
 from smartmem_rules.resources import templates_path
 
+_MOST_WAYS = 4
+"""Ways to mend a fragment that a message names; of more, nothing tells which is meant."""
+
 
 def check_matrix(block: s.Block) -> Iterator[Diagnostic]:
     """The problems of a `matrix` block whose keys and values are those of the schema."""
@@ -27,13 +30,15 @@ def check_matrix(block: s.Block) -> Iterator[Diagnostic]:
             message = f"the fragment `{name}` of `{block.name}`: {fault}"
             place = _place(block, f"{name}_lanes")
             fix = advice("write the digits so that each element of the fragment lies in exactly one place")
-            mended = _mended(name, fragment, unit.lanes)
+            mended = [_written(block, one) for one in _mended(name, fragment, unit.lanes)]
             if len(mended) == 1:
-                ((key, number, digit),) = mended
-                entry = [one for one in block.entries if one.key == key][number]
-                text = " ".join(map(str, (key, digit.extent, digit.rows, digit.columns)))
+                ((entry, text),) = mended
                 place = entry.place("value:0")
                 fix = replacement(f"write `{text};`", entry.span, f"{text};")
+            elif 1 < len(mended) <= _MOST_WAYS:
+                place = mended[0][0].place("value:0")
+                ways = " or ".join(f"`{text};` for `{_text_of(entry)};`" for entry, text in mended)
+                fix = advice(f"write {ways}")
             note = (
                 f"`{name}_lanes` and `{name}_elements` are digits of the lane's and of the element's number: how many "
                 "values each has, and by how many rows and columns one more of it moves"
@@ -49,6 +54,17 @@ def check_matrix(block: s.Block) -> Iterator[Diagnostic]:
         message = f"codegen/ has no file `{unit.texts}.cl`"
         fix = spelling(unit.texts, texts, place) or advice(f"write one of {any_of(texts)}")
         yield Diagnostic(Code.BAD_VALUE, "error", message, place, fix=fix)
+
+
+def _written(block: s.Block, mended: tuple[str, int, Digit]) -> tuple[s.Entry, str]:
+    """The entry of a digit that is to be another one, and what is to stand there."""
+    key, number, digit = mended
+    entry = [one for one in block.entries if one.key == key][number]
+    return entry, " ".join(map(str, (key, digit.extent, digit.rows, digit.columns)))
+
+
+def _text_of(entry: s.Entry) -> str:
+    return " ".join([entry.key, *(str(one) for one in entry.values)])
 
 
 def _mended(name: str, fragment: Fragment, lanes: int) -> list[tuple[str, int, Digit]]:

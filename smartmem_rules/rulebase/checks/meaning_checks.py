@@ -209,7 +209,7 @@ def _computed_extents(operator: s.Operator) -> Iterator[Diagnostic]:
 
 
 def check_indices(operator: s.Operator) -> Iterator[Diagnostic]:
-    """Single indices where a tensor has as many axes as its operand, and indices divided to fractions."""
+    """Single indices where a tensor has as many axes as its operand."""
     names = frozenset(shape_names(operator))
     open_ones = {output.name for output in operator.outputs if _is_open(output.type.shape, names)}
     for equation in operator.equations:
@@ -219,32 +219,10 @@ def check_indices(operator: s.Operator) -> Iterator[Diagnostic]:
             message = f"`{equation.tensor}` has one index for each axis of an operand, but is written with `{written}`"
             fix = advice(f"write `{equation.tensor}[*i] = ...`, or name the axes of the operand: `x: T[N]`")
             yield Diagnostic(Code.INDEX_COUNT, "error", message, equation.span, fix=fix)
-        indices = {binder.name for binder in equation.indices}
-        for node in nodes(equation.body):
-            if isinstance(node, s.Subscript):
-                for item in node.items:
-                    yield from _quotients(item, indices)
 
 
 def _is_open(shape: Sequence[s.Expression], names: frozenset[str]) -> bool:
     return [isinstance(e, s.Splat) and isinstance(e.operand, s.Name) and e.operand.id in names for e in shape] == [True]
-
-
-def _quotients(index: s.Expression, indices: set[str]) -> Iterator[Diagnostic]:
-    match index:
-        case s.Splat(operand=operand) | s.Broadcast(operand=operand) | s.Unary(operand=operand):
-            yield from _quotients(operand, indices)
-        case s.Binary(operator=operator, left=left, right=right):
-            if operator == "/" and indices & {node.id for node in nodes(left) if isinstance(node, s.Name)}:
-                message = "an index is a whole number, but `/` gives fractions"
-                between = behind(left.span)._replace(end_line=right.span.line, end_column=right.span.column)
-                fix = replacement("write `//`, which rounds down", between, " // ")
-                yield Diagnostic(Code.IMPOSSIBLE_DEFINITION, "error", message, index.span, fix=fix)
-            else:
-                yield from _quotients(left, indices)
-                yield from _quotients(right, indices)
-        case _:
-            pass
 
 
 def elements_required(operator: s.Operator, place: s.Span) -> Diagnostic:

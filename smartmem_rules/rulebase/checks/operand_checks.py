@@ -9,7 +9,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, behind, edit, replacement
-from smartmem_rules.language.printing.printer import print_pattern
+from smartmem_rules.language.printing.printer import print_expression, print_pattern
 from smartmem_rules.language.vocabulary import Arity
 from smartmem_rules.rulebase.patterns import is_absent
 
@@ -77,8 +77,22 @@ def check_operands(
         message,
         pattern.span,
         secondary=(overloads[0].place("name"), "it is defined here"),
-        fix=advice(f"write {_how_applied(overloads[0])}"),
+        fix=advice(f"write {_with_the_others(pattern, overloads[0]) or _how_applied(overloads[0])}"),
     )
+
+
+def _with_the_others(pattern: s.PatternOperator, operator: s.Operator) -> str | None:
+    """A pattern with too few operands as it is, and places for those that it lacks; None where it has too many."""
+    count = len(pattern.arguments)
+    lacking = [i for i in operator.inputs[count:] if not (i.optional or i.variadic or i.constant)]
+    if not count or pattern.variadic is not None or not lacking:
+        return None
+    given = [*map(print_pattern, pattern.arguments), *["..."] * len(lacking)]
+    attributes = [f"{one.name} = {print_expression(one.value)}" for one in pattern.attributes]
+    attributes += [f"@{pattern.bundle}"] if pattern.bundle is not None else []
+    behind_them = f"; {', '.join(attributes)}" if attributes else ""
+    shown = f"`{pattern.operator}({', '.join(given)}{behind_them})`"
+    return f"{shown}, with an operand for `{'` and `'.join(one.name for one in lacking)}`"
 
 
 def _how_applied(operator: s.Operator) -> str:

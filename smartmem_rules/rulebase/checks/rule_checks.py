@@ -26,7 +26,7 @@ from smartmem_rules.rulebase.checks.attribute_checks import (
     check_required_attributes,
 )
 from smartmem_rules.rulebase.checks.family_checks import not_chosen
-from smartmem_rules.rulebase.checks.fitting_names import of_an_index_rule, unbound_operand
+from smartmem_rules.rulebase.checks.fitting_names import of_an_index_rule, unbound_operand, with_tensor_meant
 from smartmem_rules.rulebase.checks.index_checks import divisors
 from smartmem_rules.rulebase.checks.kind_checks import kinds_bound, kinds_in, wanted_in
 from smartmem_rules.rulebase.checks.let_checks import (
@@ -138,8 +138,9 @@ def check_eliminate(
     yield from (*check_lets(rule), *check_facts(rule, names))
     kinds = kinds_in(rule, operators)
     scope = replace(_scope(bound, functions, names), kinds=kinds, wanted=wanted_in(rule.guards, kinds, operators))
+    scope = replace(scope, place=f"a name of the signature of `{rule.operator}`")
     for guard in rule.guards:
-        yield from scope.problems(guard)
+        yield from (with_tensor_meant(one, rule, overloads) for one in scope.problems(guard))
         yield from impurities(guard, tensors, names)
 
 

@@ -230,7 +230,7 @@ class Scope:
                 fix=fix,
             )
         else:
-            yield from check_arguments(call, arity, user, self.kinds)
+            yield from check_arguments(call, arity, user, self.kinds, self.names)
         for argument in call.arguments:
             yield from self.problems(argument)
 

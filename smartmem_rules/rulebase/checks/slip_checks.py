@@ -194,5 +194,15 @@ def check_is_view(rule: s.Eliminate, base: Definitions) -> Iterator[Diagnostic]:
             "error",
             f"`{rule.operator}` computes with elements, so it can be no index map",
             rule.place("operator") if "operator" in rule.places else rule.span,
-            fix=advice("eliminate operators that only move elements; write a rewrite for all else"),
+            fix=_view_meant(rule, base),
         )
+
+
+def _view_meant(rule: s.Eliminate, base: Definitions) -> Fix:
+    """The operator that a rule is called after, where that only moves elements."""
+    words = rule.name.replace("_", "").lower()
+    for name in base.operators:
+        if name.lower() == words and name != rule.operator and moves_elements(base, name):
+            said = f"write `{name}`, after which the rule is called, and which only moves elements"
+            return replacement(said, rule.place("operator") if "operator" in rule.places else rule.span, name)
+    return advice("eliminate operators that only move elements; write a rewrite for all else")

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import TypeVar
 
+from smartmem_rules.analysis.index_values import divisors_of
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.roles import nodes
-from smartmem_rules.verification.trials.indices import divisors_of
 from smartmem_rules.verification.trials.tables import layout_cell, mapping_cell
 
 N = TypeVar("N", bound=ast.Syntax)

@@ -110,7 +110,7 @@ def prove_index_rule(rule: ast.IndexRule, milliseconds: int = MILLISECONDS) -> P
 
 
 def _prove(rule: ast.IndexRule, z3: Any, milliseconds: int) -> Proof:
-    from smartmem_rules.verification.trials.indices import divisors_of  # start-up time
+    from smartmem_rules.analysis.index_values import divisors_of  # start-up time
 
     translation = Translation(z3=z3)
     left = translation.term(rule.left)

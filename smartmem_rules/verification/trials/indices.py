@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 
+from smartmem_rules.analysis.index_values import Meaningless, Numbers, applicability, computed, constants_of, value
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.instantiate import names_in
-from smartmem_rules.verification.instances.roles import nodes
 
 CONSTANTS = (1, 2, 3, 4, 5, 6, 7, 8, 12, -1, 0)
 VARIABLES = range(-9, 26)
 WIDE_CONSTANTS = (*range(-2, 20), 24, 32, 49)
 WIDE_VARIABLES = range(-130, 260)
 LARGEST = 60_000
-
-
-class Meaningless(Exception):
-    """An expression divides by zero."""
 
 
 @dataclass(kw_only=True)
@@ -36,92 +31,6 @@ class IndexOutcome:
     left: int | None = None
     right: int | None = None
     exhaustive: bool = True
-
-
-def constants_of(rule: ast.IndexRule) -> set[str]:
-    """The names that multiply or divide on the left: constants, in the engine's reading."""
-    return {
-        n.right.id
-        for n in nodes(rule.left)
-        if isinstance(n, ast.Binary) and n.operator in ("*", "//", "%") and isinstance(n.right, ast.Name)
-    }
-
-
-def divisors_of(expression: ast.Expression) -> list[ast.Expression]:
-    """What an expression divides by."""
-    return [n.right for n in nodes(expression) if isinstance(n, ast.Binary) and n.operator in ("//", "%")]
-
-
-Numbers = Mapping[str, int]
-_Computed = Callable[[Numbers], int]
-_ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
-}  # fmt: skip
-_TESTS: Mapping[str, Callable[[int, int], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
-
-
-def value(expression: ast.Expression, names: Numbers) -> int:
-    """The value at given numbers; division floors. Raises Meaningless for a division by zero."""
-    try:
-        return computed(expression)(names)
-    except ZeroDivisionError:
-        raise Meaningless from None
-
-
-def computed(expression: ast.Expression) -> _Computed:
-    """How an expression is computed at given numbers; divisions by zero raise ZeroDivisionError, others Meaningless."""
-    match expression:
-        case ast.Number(value=number):
-            whole = int(number)
-            return lambda names: whole
-        case ast.Name(id=name):
-            return operator.itemgetter(name)
-        case ast.Unary(operator="-", operand=operand):
-            inner = computed(operand)
-            return lambda names: -inner(names)
-        case ast.Binary(operator=sign, left=left, right=right) if sign in _ARITHMETIC:
-            one, other, combine = computed(left), computed(right), _ARITHMETIC[sign]
-            return lambda names: combine(one(names), other(names))
-    return _meaningless
-
-
-def _meaningless(names: Numbers) -> int:
-    raise Meaningless
-
-
-def _test(guard: ast.Expression) -> Callable[[Numbers], bool]:
-    """How a guard is asked at given numbers; the exceptions are those of `computed`."""
-    match guard:
-        case ast.Truth(value=truth):
-            return lambda names: truth
-        case ast.Unary(operator="not", operand=operand):
-            inner = _test(operand)
-            return lambda names: not inner(names)
-        case ast.Binary(operator="and" | "or" as word, left=left, right=right):
-            first, second = _test(left), _test(right)
-            if word == "and":
-                return lambda names: first(names) and second(names)
-            return lambda names: first(names) or second(names)
-        case ast.Binary(operator=sign, left=left, right=right) if sign in _TESTS:
-            one, other, compare = computed(left), computed(right), _TESTS[sign]
-            return lambda names: compare(one(names), other(names))
-    return lambda names: bool(_meaningless(names))
-
-
-def applicability(rule: ast.IndexRule) -> Callable[[Numbers], bool]:
-    """Whether the engine may apply a rule at given numbers: left divisors are positive and all guards hold."""
-    divisors = [computed(d) for d in divisors_of(rule.left)]
-    guards = [_test(g) for g in rule.guards]
-
-    def asked(names: Numbers) -> bool:
-        try:
-            return all(d(names) > 0 for d in divisors) and all(g(names) for g in guards)
-        except (Meaningless, ZeroDivisionError):
-            return False
-
-    return asked
 
 
 def applies(rule: ast.IndexRule, names: Numbers) -> bool:

@@ -27,7 +27,7 @@ def contradiction_meant(rule: s.Rule, guards: Sequence[s.Expression]) -> Fix:
     if len(guards) != 2:
         listed = f"{', '.join(shown[:-1])} and {shown[-1]}"
         return advice(f"{listed} never hold together: leave out, or turn round, the one that the rule is not for")
-    axis = _axis_meant(*guards) or _axis_meant(*guards[::-1])
+    axis = _axis_meant(guards[0], guards[1], rule.guards) or _axis_meant(guards[1], guards[0], rule.guards)
     if axis is not None:
         return advice(axis)
     another = _of_another(rule, guards) if isinstance(rule, s.Rewrite) else None
@@ -51,8 +51,12 @@ def _part_of_or(guard: s.Expression) -> str:
     return f"({shown})" if isinstance(guard, s.Conditional) else shown
 
 
-def _axis_meant(rank: s.Expression, other: s.Expression) -> str | None:
-    """The axes that there are, where one guard gives the rank of a tensor and another asks for an axis beyond it."""
+def _axis_meant(rank: s.Expression, other: s.Expression, guards: Sequence[s.Expression]) -> str | None:
+    """The axes that there are, where one guard gives the rank of a tensor and another asks for an axis beyond it.
+
+    Args:
+        guards: all guards of the rule: where they ask for each axis but the first, all are counted from 1.
+    """
     match rank:
         case s.Binary(
             operator="==",
@@ -73,13 +77,27 @@ def _axis_meant(rank: s.Expression, other: s.Expression) -> str | None:
                 last = print_expression(_with_axis(node, count - 1))
                 more = print_expression(s.Binary(rank.span, "==", rank.left, s.Number(rank.span, axis + 1)))
                 axes = "axis 0" if count == 1 else f"axes 0 to {count - 1}"
-                return (
-                    f"axes are counted from 0, and with `{print_expression(rank)}` there are {axes}: write `{last}` "
-                    f"for the last one, or `{more}`"
-                )
+                said = f"axes are counted from 0, and with `{print_expression(rank)}` there are {axes}"
+                asked = _axes_asked(name, guards)
+                if count > 1 and sorted(asked) == list(range(1, count + 1)):
+                    ways = (f"`{print_expression(_with_axis(one, n - 1))}`" for n, one in sorted(asked.items()))
+                    return f"{said}: write {' and '.join(ways)} for axes 1 to {count}"
+                return f"{said}: write `{last}` for the last one, or `{more}`"
             case _:
                 pass
     return None
+
+
+def _axes_asked(tensor: str, guards: Sequence[s.Expression]) -> dict[int, s.Call]:
+    """The axes of which guards ask the extent, each with the first place."""
+    found: dict[int, s.Call] = {}
+    for node in nodes(tuple(guards)):
+        match node:
+            case s.Call(function="extent", arguments=(s.Name(id=name), s.Number(value=int(axis)))) if name == tensor:
+                found.setdefault(axis, node)
+            case _:
+                pass
+    return found
 
 
 def _with_axis(node: s.Call | s.Subscript, axis: int) -> s.Expression:

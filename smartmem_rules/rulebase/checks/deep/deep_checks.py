@@ -16,12 +16,15 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import advice, replacement
+from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.deep.definition_fixes import mended
 from smartmem_rules.rulebase.checks.deep.guard_checks import fits_nothing, never_fires
 from smartmem_rules.rulebase.checks.deep.index_counts import miscounted
+from smartmem_rules.rulebase.checks.deep.index_trials import IndexFinding, index_finding, sides_unequal
 from smartmem_rules.rulebase.checks.deep.list_positions import outside_list
 from smartmem_rules.rulebase.checks.deep.read_fixes import read_mended
+from smartmem_rules.rulebase.checks.deep.scan_fixes import step_not_there
 from smartmem_rules.rulebase.checks.deep.side_checks import sides_differ
 from smartmem_rules.rulebase.checks.deep.side_findings import Finding, rewrite_finding
 from smartmem_rules.rulebase.checks.meaning_checks import elements_required
@@ -81,8 +84,12 @@ class DeepChecker:
         if "cost" in found:
             place, reason, example = found["cost"]
             note = f"for example at {example}"
+            cost = written.costs[place].value
             fix = advice("write what is a number from 0 on for all operands, such as `prod(S)`")
-            yield Diagnostic(Code.BAD_COST, "error", reason, written.costs[place].value.span, note=note, fix=fix)
+            if " is -" in reason:
+                new = f"max(0, {print_expression(cost)})"
+                fix = replacement(f"write `{new}`, or what is 0 or more for all operands", cost.span, new)
+            yield Diagnostic(Code.BAD_COST, "error", reason, cost.span, note=note, fix=fix)
         for equation in written.equations:
             if equation.tensor in found.get("no_views", ()):
                 yield _no_view(equation)
@@ -105,6 +112,13 @@ class DeepChecker:
         found = self._known(("guards", rule.guards), [], lambda: _guard_finding(self, rule))
         if "vacuous" in found:
             yield never_fires(written, found["vacuous"], found["parts"])
+
+    def index(self, rule: s.IndexRule, written: s.IndexRule) -> Iterator[Diagnostic]:
+        """An index rule whose sides differ at small numbers."""
+        key = "index", rule.left, rule.right, rule.guards
+        found = cast("IndexFinding", self._known(key, [], lambda: index_finding(rule)))
+        if "numbers" in found:
+            yield sides_unequal(written, found)
 
     def _known(self, key: tuple[object, ...], operators: Sequence[str], find: Any) -> dict[str, Any]:
         definitions = [self._text(one) for name in operators for one in self.operators.get(name, ())]
@@ -268,9 +282,9 @@ def _reads_outside(base: DeepChecker, written: s.Operator, made: s.Operator, fou
     place = _place_of(outside["at"], written)
     read = _read_at(place, written)
     if read is not None and isinstance(read.base, s.Name) and read.base.id in scans and (own is not None or later):
-        variable = _own_step(read, written)
-        if variable is not None:
-            return _scan_outside(written, read, variable, outside)
+        step = step_not_there(written, read, outside["reason"], outside["example"])
+        if step is not None:
+            return step
     return Diagnostic(
         Code.READS_OUTSIDE,
         "error",
@@ -298,29 +312,6 @@ def _read_at(place: s.Span, written: s.Operator) -> s.Subscript | None:
     """The read that begins at a place."""
     reads = (node for node in nodes(written) if isinstance(node, s.Subscript))
     return next((one for one in reads if one.span[:3] == place[:3]), None)
-
-
-def _own_step(read: s.Subscript, written: s.Operator) -> str | None:
-    """The step variable of the scan whose equation reads its own tensor."""
-    assert isinstance(read.base, s.Name)
-    for equation in written.equations:
-        if equation.tensor == read.base.id and equation.scan and any(node is read for node in nodes(equation)):
-            return equation.indices[0].name
-    return None
-
-
-def _scan_outside(written: s.Operator, read: s.Subscript, step: str, outside: Mapping[str, Any]) -> Diagnostic:
-    """A scan that reads a step of its own that is not there: a later one, or the one before the first."""
-    assert isinstance(read.base, s.Name)
-    tensor, index = read.base.id, read.items[0]
-    if isinstance(index, s.Binary) and index.operator == "-":
-        message = f"the scan `{tensor}` reads a step before its first: nothing is computed before {step} = 0"
-        fix = advice(f"say what the first step is: `if {step} == 0 then FIRST else ...`")
-    else:
-        message = f"the scan `{tensor}` reads a step that is not computed by then"
-        fix = replacement(f"a scan reads earlier steps: write `{step} - 1`", index.span, f"{step} - 1")
-    note = f"found at {written.name}{outside['example']}: {outside['reason']}"
-    return Diagnostic(Code.READS_OUTSIDE, "error", message, read.span, note=note, fix=fix)
 
 
 def _declared(written: s.Operator, found: Mapping[str, Any]) -> Iterator[Diagnostic]:

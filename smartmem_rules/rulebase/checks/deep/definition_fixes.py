@@ -215,12 +215,27 @@ def _no_value(word: str, operator: s.Operator, place: s.Span) -> Fix:
     for call in _ranks_of(operator, word):
         new = f"rank(shape({print_expression(call.arguments[0])}))"
         return replacement(f"in a definition `rank` is of a list: write `{new}`", call.span, new)
+    known = _known_at_import(word, operator, place)
+    if known is not None:
+        return known
     read = _element_of(word, operator)
     if read is not None:
         said = f"`{word}` is a tensor, and an equation computes elements: read one, `{read}`"
         named = any(isinstance(node, s.Name) and node.id == word and node.span == place for node in nodes(operator))
         return replacement(said, place, read) if named else advice(said)
     return advice(f"`{word}` is a tensor, and an equation computes elements: read one, `{word}[*i]` or `{word}[i, k]`")
+
+
+def _known_at_import(word: str, operator: s.Operator, place: s.Span) -> Fix | None:
+    """An operand of the run whose value is wanted at import: in a requirement, a `let` or an extent."""
+    item = next((one for one in operator.inputs if one.name == word and one.type is not None), None)
+    early = (operator.requires, operator.lets, operator.outputs)
+    if item is None or item.type is None or item.variadic or all(node.span != place for node in nodes(early)):
+        return None
+    number = "float" if item.type.dtype.startswith(("float", "bfloat")) else "int"
+    new = f"const {word}: {number}{'s' if item.type.shape else ''}"
+    said = f"`{word}` is known when the model runs, and this when it is imported: declare `{new}`"
+    return replacement(said, item.span, new) if not item.optional else advice(said)
 
 
 def _element_of(word: str, operator: s.Operator) -> str | None:

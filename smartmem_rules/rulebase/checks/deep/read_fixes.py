@@ -8,14 +8,18 @@ into the definition, which then reads inside at all operands that were drawn.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from smartmem_rules.analysis.tries import tried
 from smartmem_rules.analysis.violations import smallest_violation
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Fix, replacement
+from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.language.rebuilding import rebuilt
+from smartmem_rules.rulebase.checks.deep.read_groups import grouped
 from smartmem_rules.rulebase.checks.deep.read_ways import ELEMENT, LeavingRead, Mend, strided
+from smartmem_rules.rulebase.checks.scope import head
 from smartmem_rules.tensor.instantiate import Definitions
 
 
@@ -48,9 +52,20 @@ def read_mended(base: Definitions, written: s.Operator, made: s.Operator, read: 
     aligned = _aligned(written, read)
     if aligned is not None and helps(aligned[1]):
         return replacement(f"the shapes are joined by broadcasting: write `{aligned[0]}`", aligned[2], aligned[0])
+    undone = _undone(read)
+    if undone is not None and helps(undone[1]):
+        was, now = ("permute", "unpermute") if undone[0].startswith("un") else ("unpermute", "permute")
+        said = (
+            f"the axes of `{print_expression(read.base)}` are those of the result before `{was}`: write `{undone[0]}`"
+        )
+        return replacement(said, head(undone[2], was), now)
     for place, extent in _places(written, read, reason):
         found = LeavingRead.of(written, read, reason, place, extent)
-        fix = found.fix(helps) if found is not None else strided(written, read, place, extent, helps)
+        fix = (
+            found.fix(helps)
+            if found is not None
+            else strided(written, read, place, extent, helps) or grouped(written, read, place, extent, helps)
+        )
         if fix is not None:
             return fix
     return None
@@ -73,6 +88,22 @@ def _aligned(operator: s.Operator, read: s.Subscript) -> tuple[str, Mend, s.Span
         return spread if node == item and node.span == item.span else None
 
     return new, lambda one: rebuilt(one, change), item.span
+
+
+def _undone(read: s.Subscript) -> tuple[str, Mend, s.Span] | None:
+    """A read of permuted indices: the other order is that of a result whose shape is permuted."""
+    for item in read.items:
+        match item:
+            case s.Splat(operand=s.Call(function="permute" | "unpermute" as word) as call):
+                new = replace(call, function="unpermute" if word == "permute" else "permute")
+
+                def change(node: s.Syntax, old: s.Call = call, new: s.Call = new) -> s.Syntax | None:
+                    return new if node == old and node.span == old.span else None
+
+                return print_expression(new), lambda one: rebuilt(one, change), call.span
+            case _:
+                pass
+    return None
 
 
 def _places(operator: s.Operator, read: s.Subscript, reason: str) -> Iterator[tuple[int, s.Expression]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from smartmem_rules.language import syntax as s
@@ -57,26 +57,28 @@ def kinds_of_operands(operator: s.Operator) -> dict[str, str]:
     return found
 
 
-def argument_fix(call: s.Call, arity: Arity, user: UserFunction | None, kinds: Mapping[str, str]) -> Fix:
+def argument_fix(
+    call: s.Call, arity: Arity, user: UserFunction | None, kinds: Mapping[str, str], names: Collection[str] = ()
+) -> Fix:
     """How the call is written with as many arguments as its function takes."""
     if any(isinstance(argument, s.Splat) for argument in call.arguments):
         shown = f"write `{user.name}({', '.join(user.parameters)})`" if user is not None else f"give it {arity}"
         return (how_called(call.function) if user is None else None) or advice(shown)
     if user is not None:
-        return _of_user(call, user, kinds)
+        return _of_user(call, user, kinds, names)
     return _of_built_in(call, arity, kinds)
 
 
 def check_arguments(
-    call: s.Call, arity: Arity, user: UserFunction | None, kinds: Mapping[str, str]
+    call: s.Call, arity: Arity, user: UserFunction | None, kinds: Mapping[str, str], names: Collection[str] = ()
 ) -> Iterator[Diagnostic]:
-    """A call with too few or too many arguments, or with the first two of them exchanged."""
-    yield from _argument_count(call, arity, user, kinds)
+    """A call with too few or too many arguments, or with the first two of them exchanged; `names` are known there."""
+    yield from _argument_count(call, arity, user, kinds, names)
     yield from _dtype_first(call)
 
 
 def _argument_count(
-    call: s.Call, arity: Arity, user: UserFunction | None, kinds: Mapping[str, str]
+    call: s.Call, arity: Arity, user: UserFunction | None, kinds: Mapping[str, str], names: Collection[str]
 ) -> Iterator[Diagnostic]:
     count = len(call.arguments)
     spread = any(isinstance(argument, s.Splat) for argument in call.arguments)
@@ -85,7 +87,7 @@ def _argument_count(
         return
     message = f"`{call.function}` takes {arity}, not {count}"
     secondary = (user.place("name"), "it is defined here") if user is not None else None
-    fix = argument_fix(call, arity, user, kinds)
+    fix = argument_fix(call, arity, user, kinds, names)
     yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, secondary=secondary, fix=fix)
 
 
@@ -148,7 +150,7 @@ def _rank(kinds: Mapping[str, str]) -> str:
     return "rank(x)"
 
 
-def _of_user(call: s.Call, user: UserFunction, kinds: Mapping[str, str]) -> Fix:
+def _of_user(call: s.Call, user: UserFunction, kinds: Mapping[str, str], names: Collection[str]) -> Fix:
     parameters, arguments = user.parameters, call.arguments
     ways = _placed(user, arguments, kinds)
     placed = ways[0]
@@ -157,6 +159,10 @@ def _of_user(call: s.Call, user: UserFunction, kinds: Mapping[str, str]) -> Fix:
         for place, argument in zip(placed, arguments, strict=True):
             shown[place] = print_expression(argument)
         lacking = [one for place, one in enumerate(parameters) if place not in placed]
+        if set(lacking) <= set(names):
+            named = [parameters[place] if one == "..." else one for place, one in enumerate(shown)]
+            whole = f"{user.name}({', '.join(named)})"
+            return replacement(f"write `{whole}`, with what is called so here", call.span, whole)
         values = " and ".join(f"a value for `{one}`{_stands_in(one, user)}" for one in lacking)
         return advice(f"write `{user.name}({', '.join(shown)})` with {values}")
     given = [print_expression(argument) for argument in arguments]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.fixes import Fix, advice
+from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.fixes import Fix, advice, replacement
 from smartmem_rules.language.printing.printer import print_expression
 
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -54,3 +55,22 @@ def is_shape(value: s.Expression, item: s.Item) -> TypeGuard[s.Call | s.Name]:
             for extent in (one.type.shape if one.type is not None else ())
         )
     )
+
+
+def length_of(value: s.Expression, item: s.Item) -> s.Expression | None:
+    """How many members a list has of which the item asks that, as `rank(r) == rank(x)`; None for lists of one."""
+    length = s.Call(value.span, "rank", (value,))
+    for node in nodes(item):
+        if isinstance(node, s.Binary) and node.operator == "==" and length in (node.left, node.right):
+            other = node.right if node.left == length else node.left
+            return None if isinstance(other, s.Number) and other.value == 1 else other
+    return None
+
+
+def members_meant(number: s.Expression, length: s.Expression) -> Fix:
+    """What to write for a list of some length that is compared with one number."""
+    known: dict[float, str] = {0: "zeros", 1: "ones"}
+    function = known.get(number.value) if isinstance(number, s.Number) else None
+    new = s.Call(number.span, function or "full", (length,) if function else (length, number))
+    shown = print_expression(new)
+    return replacement(f"write `{shown}`: as many of them as the list has", number.span, shown)
