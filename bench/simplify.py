@@ -6,7 +6,7 @@
     python bench/simplify.py generated/*.onnx --peers peers/bin/python --json generated.json
     python bench/simplify.py --table zoo.json generated.json
     python bench/simplify.py --table zoo.json --write docs/simplify.md
-    python bench/simplify.py examples/models/dynamic/*.onnx --peers peers/bin/python --latency 7 --json open.json
+    python bench/simplify.py examples/models/dynamic/*.onnx --peers peers/bin/python --latency 31 --json open.json
     python bench/simplify.py --table open.json --write docs/simplify.md --name simplified-open
     python bench/simplify.py --backend --peers peers/bin/python --json backend.json
     python bench/simplify.py --table backend.json --write docs/simplify.md --name simplified-backend
@@ -266,7 +266,7 @@ def table_of(results: Mapping[str, Any]) -> str:
     lines += _totals(checked)
     if len(checked) < len(results):
         left = len(results) - len(checked)
-        lines[-1] += f" {left} more were not compared: ONNX Runtime does not run them as a whole."
+        lines[-1] += f"\n{left} more were not compared: ONNX Runtime does not run them as a whole."
     return "\n".join(lines) + "\n"
 
 
