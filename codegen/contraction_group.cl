@@ -30,7 +30,7 @@
 // Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums. Tiles of both factors, {{ s.step }} deep, lie in local
 // memory; the next tiles are loaded while these are multiplied.
 //   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
-//      or the scores of an attention and their softmax.
+//      or the scores of an attention and their softmax{% if held %}, in registers, where they become the left factor{% endif %}.
 //   2. {{ s.slices }} slices of sub-groups of {{ s.lanes }} work-items share the depth of a tile (slice-K). A sub-group owns {{ s.warp_rows }} x {{ s.warp_columns }} sums.
 //   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
 //      runs the epilogue of some sums, four columns at a time.
@@ -82,6 +82,8 @@ static inline int smr_order_arrive(volatile __global int* at) {
 {% if not s.direct %}
 {{ met(s, splits) }}
 {% endif %}
+{% elif held %}
+{{ held }}
 {% else %}
 {{ unit_product(s, u, left, right, 0, turns, turns_summed, fetches) if u else product(s, left, right, 0, turns, turns_summed) }}
 {% endif %}

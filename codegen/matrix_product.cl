@@ -1,4 +1,9 @@
-{# The sums of one tile of a contraction on a matrix unit, which a work-group computes together; they end in local memory. A
+{# The sums of one tile of a contraction on a matrix unit, which a work-group computes together; they end in local memory. #}
+{% macro unit_product(s, u, left, right, first_turn, last_turn, turns_summed=0, fetched=false) %}
+{{ unit_sums(s, u, left, right, first_turn, last_turn, turns_summed, fetched) }}
+{{ unit_store(s, u) }}
+{%- endmacro %}
+{# The same sums in registers, c0, c1 and so on. A
    turn is one K step of the tile.
    s: sizes (GroupTile); u: the matrix block, whose functions begin with its name; left, right: how the factors' tiles are
    loaded. Tiles that are `copied` are under way for `s.buffers` - 1 turns; others pass through registers during one turn.
@@ -8,7 +13,7 @@
    fetched: the first tiles of the right factor are under way (`fetched_ahead`).
    The text around it declares memory, thread, lane, slice, warp_row and warp_column, and smr_exchange where the unit
    asks for it. #}
-{% macro unit_product(s, u, left, right, first_turn, last_turn, turns_summed=0, fetched=false) %}
+{% macro unit_sums(s, u, left, right, first_turn, last_turn, turns_summed=0, fetched=false) %}
 {% set copies = left.copied or right.copied %}
 {% set ahead = s.ahead(turns_summed > 0) %}
 {% set count = s.warp_rows // u.rows * (s.warp_columns // u.columns) %}
@@ -101,6 +106,9 @@
     c{{ i }} = total{{ i }};
 {% endfor %}
 {% endif %}
+{%- endmacro %}
+{# From registers to local memory, when all work-items have used the tiles that lie there. #}
+{% macro unit_store(s, u) %}
     barrier(CLK_LOCAL_MEM_FENCE);
     {
         __local float* sums = memory + slice * {{ s.rows * s.sum_stride }};
@@ -112,11 +120,11 @@
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 {% endmacro %}
-{% macro buffer(s, turn) -%}{% if s.buffers == 1 %}0{% elif s.buffers == 2 %}({{ turn }} & 1){% else %}({{ turn }} % {{ s.buffers }}){% endif %}{%- endmacro %}
+{% macro buffer(s, turn) -%}{% if s.kept == 1 %}0{% elif s.buffers == 2 %}({{ turn }} & 1){% else %}({{ turn }} % {{ s.buffers }}){% endif %}{%- endmacro %}
 {# Where the tiles of both factors lie. #}
 {% macro tiles(s, u) %}
     __local {{ u.name }}_element* const left_tiles = {% if s.swizzled %}{{ u.name }}_aligned(memory){% else %}(__local {{ u.name }}_element*)memory{% endif %};
-    __local {{ u.name }}_element* const right_tiles = left_tiles + {{ s.buffers * s.left_size }};
+    __local {{ u.name }}_element* const right_tiles = left_tiles + {{ s.kept * s.left_size }};
 {%- endmacro %}
 {# Copies the tiles of the right factor that `unit_product` uses first; they count as a part of its first copies. The others are
    brought into the device's cache. #}

@@ -97,6 +97,12 @@ static inline void {{ n }}_load_rights({{ n }}_right* first, {{ n }}_right* seco
 #define {{ n }}_multiply(PASS, C, A, B) {{ n }}_mma(C, A, B)
 {% if halves %}
 {{ kept(u) }}
+{% if u.chained %}
+// Sums that a lane holds as the left factor that it holds.
+static inline {{ n }}_left {{ n }}_chained({% for e in range(8) %}float x{{ e }}{{ ", " if not loop.last }}{% endfor %}) {
+    return ({{ n }}_left)({% for e in range(0, 8, 2) %}{{ n }}_two(x{{ e }}, x{{ e + 1 }}){{ ", " if not loop.last }}{% endfor %});
+}
+{% endif %}
 {% endif %}
 {% endif %}
 {{ stored(u, f) }}

@@ -79,6 +79,16 @@ static inline void {{ n }}_store(__local {{ sum }}* tile, int stride, int lane, 
 {% endfor %}
 }
 {{ values(u) }}
+{% if u.chained %}
+// Sums that a lane holds as the left factor that it holds.
+static inline {{ n }}_left {{ n }}_chained({% for e in range(f.left.element_count) %}float x{{ e }}{{ ", " if not loop.last }}{% endfor %}) {
+    {{ n }}_left a;
+{% for register in range(lefts) %}
+    a.s{{ letters[register] }} = {% for e in range(each) %}{{ n }}_bits({{ n }}_rounded(x{{ register * each + e }})) << {{ 8 * u.element_bytes * e }}{{ " | " if not loop.last }}{% endfor %};
+{% endfor %}
+    return a;
+}
+{% endif %}
 {% if u.exchange %}
 #define as_{{ n }}_element(X) {{ {"float32": "as_float((X) & 0xffffe000u)" if parted else "as_float(X)", "int8": "(char)(X)"}.get(u.factors, "(ushort)(X)") }}
 static inline {{ n }}_sums {{ n }}_emulated(uint{{ lefts }} a, uint{{ rights }} b, {{ n }}_sums c, __local {{ n }}_element* left, int lane) {

@@ -140,6 +140,14 @@ CASES = {
         dtype="float16",
         templates="tile group",
     ),
+    "group_held": KernelCase(
+        nodes=[("MatMul", "x u", "q"), ("MatMul", "x w", "k"), ("MatMul", "x z", "v"), *ATTENTION],
+        feeds={"x": normal(2, 20, 64)},
+        constants={**{name: normal(64, 32, seed=i) for i, name in enumerate("uwz")}, **SCALE},
+        device="nvidia",
+        dtype="float16",
+        templates="group group",
+    ),
     "group_image": KernelCase(
         nodes=[("LayerNormalization", "x g b", "h", {"axis": -1}), ("MatMul", "h w", "p"), ("Relu", "p", "y")],
         feeds={"x": normal(20, 32)},

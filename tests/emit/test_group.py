@@ -12,7 +12,8 @@ from smartmem_rules.invariants.launches import check_launches
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.language.blocks.schedule import Group
 from smartmem_rules.plan.schedule import templates
-from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, GroupTile, rank_groups
+from smartmem_rules.plan.schedule.contraction.gemm_shape import GemmShape
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile, rank_groups
 from smartmem_rules.plan.schedule.records import GroupSchedule
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose

@@ -6,93 +6,25 @@ only if the block is one of a matrix unit. `bench/matrix_units.py` asks the same
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
-import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.emit.contraction import group
-from smartmem_rules.language.blocks.device import Device as Profile
-from smartmem_rules.plan.schedule import templates
-from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
+from smartmem_rules.plan.schedule.contraction.group import GroupTile
 from smartmem_rules.plan.schedule.records import GroupSchedule
-from smartmem_rules.rulebase.base import load_rules
-from smartmem_rules.runtime import target
-from smartmem_rules.runtime.devices import Device
+from tests.emit.units import TILES, any_device_has_units as any_device_has_units, compare, normal, takes
 from tests.plan.models import model
 from tests.plan.running import Mode, prepare, run
 
 pytestmark = pytest.mark.sampled(20)
 
-TILES = (
-    GroupTile(rows=64, columns=64, step=32, slices=2, warp_rows=32, warp_columns=32, buffers=3),
-    GroupTile(rows=32, columns=64, step=64, slices=4, warp_rows=32, warp_columns=32, buffers=2),
-    GroupTile(rows=16, columns=32, step=64, slices=1, warp_rows=16, warp_columns=16, buffers=4),
-    GroupTile(rows=32, columns=32, step=64, slices=2, warp_rows=16, warp_columns=16, buffers=1),
-)
 LOCAL_TILES = (
     GroupTile(rows=64, columns=64, step=64, slices=1, warp_rows=64, warp_columns=64, buffers=4),
     GroupTile(rows=64, columns=128, step=64, slices=2, warp_rows=64, warp_columns=64, buffers=3),
     GroupTile(rows=128, columns=128, step=64, slices=1, warp_rows=64, warp_columns=128, buffers=2),
 )
 HALVES = ("nvidia_f16", "intel_f16", "nvidia_wgmma_f16")
-BOUNDS = {"float32": 6e-5, "float16": 4e-3, "bfloat16": 3e-2}
-"""Of an output, relative to the largest."""
-
-
-@pytest.fixture(autouse=True)
-def any_device_has_units(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """The units that a test names are there, and local memory for their tiles."""
-    within_limits = target._within_limits
-
-    def with_units(profile: Profile, device: Device) -> Profile:
-        names = getattr(request.node, "callspec", None)
-        name = "nvidia_f16" if names is None else names.params.get("unit", "nvidia_f16")
-        matrices = load_rules().matrices
-        found = within_limits(profile, device)
-        most = (profile.memory.array_memory, *(size for size, *_ in profile.memory.array_memory_of))
-        memory = replace(found.memory, array_memory=max(most))
-        return replace(found, units=(matrices[name].emulated(),), memory=memory)
-
-    monkeypatch.setattr(target, "_within_limits", with_units)
-
-
-def _takes(tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let products on a unit have this tile; a model's calibration multiplies floats without one."""
-    ranked = templates.rank_groups
-
-    def chosen(tiles: Sequence[GroupTile], *others: Any) -> list[GroupChoice]:
-        unit = tiles[0].unit
-        if unit is None or not tile.takes(unit):
-            return ranked(tiles, *others)
-        return [GroupChoice(replace(tile, unit=unit, work_group=tiles[0].work_group), splits)]
-
-    monkeypatch.setattr(templates, "rank_groups", chosen)
-
-
-def _random(seed: int, *shape: int) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def _compare(
-    proto: onnx.ModelProto, feeds: dict[str, np.ndarray], dtype: str = "float16", debug: bool = False
-) -> GroupSchedule:
-    """Runs the plan for a GPU and compares with the reference evaluator; the schedule of its product."""
-    plan, executor = prepare(proto, Mode(device="nvidia", dtype=dtype), debug)
-    executor.poison()
-    found = executor.run({name: feeds[name] for name in plan.inputs})
-    wanted = ReferenceEvaluator(proto).run(None, feeds)
-    for output, reference in zip(plan.outputs, wanted, strict=True):
-        bound = BOUNDS[dtype] * np.abs(reference).max()
-        np.testing.assert_allclose(found[output], reference, rtol=0, atol=bound)
-    schedule = plan.launches[-1].schedule
-    assert isinstance(schedule, GroupSchedule)
-    assert schedule.tile.unit is not None
-    return schedule
 
 
 @pytest.mark.parametrize("unit", HALVES[:2])
@@ -102,19 +34,19 @@ def _compare(
 def test_products_of_halves(
     unit: str, m: int, n: int, k: int, tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _takes(tile, splits, monkeypatch)
-    x, w, b = _random(1, m, k), _random(2, k, n), _random(3, n)
+    takes(tile, splits, monkeypatch)
+    x, w, b = normal(1, m, k), normal(2, k, n), normal(3, n)
     proto = model([("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")], {"x": x}, "y", {"w": w, "b": b})
-    assert _compare(proto, {"x": x}).splits == splits
+    assert compare(proto, {"x": x}).splits == splits
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("unit", ["nvidia_bf16", "nvidia_wgmma_bf16"])
 @pytest.mark.parametrize("debug", [False, True])
 def test_bfloat16_multiplies_what_it_stores(unit: str, debug: bool) -> None:
-    x, v, w = _random(5, 1, 24, 13, 11), _random(6, 16, 24, 1, 1), _random(7, 36, 16, 3, 3)
+    x, v, w = normal(5, 1, 24, 13, 11), normal(6, 16, 24, 1, 1), normal(7, 36, 16, 3, 3)
     nodes = [("Conv", "x v", "h"), ("Conv", "h w", "y", {"pads": [1, 1, 1, 1], "strides": [2, 2]})]
-    _compare(model(nodes, {"x": x}, "y", {"v": v, "w": w}), {"x": x}, "bfloat16", debug)
+    compare(model(nodes, {"x": x}, "y", {"v": v, "w": w}), {"x": x}, "bfloat16", debug)
 
 
 @pytest.mark.parametrize("unit", ["nvidia_wgmma_f16"])
@@ -124,27 +56,27 @@ def test_bfloat16_multiplies_what_it_stores(unit: str, debug: bool) -> None:
 def test_products_from_local_memory(
     unit: str, m: int, n: int, k: int, tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _takes(tile, splits, monkeypatch)
-    x, w, b = _random(1, m, k), _random(2, k, n), _random(3, n)
+    takes(tile, splits, monkeypatch)
+    x, w, b = normal(1, m, k), normal(2, k, n), normal(3, n)
     proto = model([("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")], {"x": x}, "y", {"w": w, "b": b})
-    schedule = _compare(proto, {"x": x})
+    schedule = compare(proto, {"x": x})
     assert (schedule.name, schedule.splits) == ("contraction_group_local", splits)
 
 
 @pytest.mark.parametrize("tile", TILES[:2], ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")
 @pytest.mark.parametrize("unit", ["nvidia_tf32"])
 def test_products_of_floats(unit: str, tile: GroupTile, monkeypatch: pytest.MonkeyPatch) -> None:
-    _takes(tile, 1, monkeypatch)
-    x, w = _random(1, 50, 132), _random(2, 132, 72)
-    _compare(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), {"x": x}, "float32")
+    takes(tile, 1, monkeypatch)
+    x, w = normal(1, 50, 132), normal(2, 132, 72)
+    compare(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), {"x": x}, "float32")
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("tile", TILES[:1], ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")
 @pytest.mark.parametrize("unit", ["nvidia_tf32"])
 def test_parts_of_floats_that_are_not_finite(unit: str, tile: GroupTile, monkeypatch: pytest.MonkeyPatch) -> None:
-    _takes(tile, 1, monkeypatch)
-    x, w = _random(1, 50, 132), _random(2, 132, 72)
+    takes(tile, 1, monkeypatch)
+    x, w = normal(1, 50, 132), normal(2, 132, 72)
     w[:, ::3] = np.rint(4 * w[:, ::3])  # the second parts of such factors are 0, and some factors are 0
     x[3, 7] = w[5, 4] = w[9, 6] = np.inf
     x[4, 9] = w[7, 8] = -np.inf
@@ -163,7 +95,7 @@ def test_parts_of_floats_that_are_not_finite(unit: str, tile: GroupTile, monkeyp
 @pytest.mark.parametrize("tile", TILES, ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")
 @pytest.mark.parametrize("unit", ["nvidia_tf32"])
 def test_long_products_are_sums_of_partial_sums(unit: str, tile: GroupTile, monkeypatch: pytest.MonkeyPatch) -> None:
-    _takes(tile, 1, monkeypatch)
+    takes(tile, 1, monkeypatch)
     x, w = np.ones((20, 5000), np.float32), np.ones((5000, 36), np.float32)
     x[:, 0] = 2.0**24
     got = run(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), Mode(device="nvidia"), {"x": x})["y"]
@@ -175,41 +107,66 @@ def test_long_products_are_sums_of_partial_sums(unit: str, tile: GroupTile, monk
 @pytest.mark.parametrize("tile", LOCAL_TILES, ids=lambda t: f"{t.rows}x{t.columns}x{t.slices}")
 def test_long_products_from_local_memory(unit: str, tile: GroupTile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group, "LONGEST_TILE", 128)
-    _takes(tile, 1, monkeypatch)
-    x, w = _random(1, 50, 700), _random(2, 700, 72)
+    takes(tile, 1, monkeypatch)
+    x, w = normal(1, 50, 700), normal(2, 700, 72)
     proto = model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w})
     assert "total0" in prepare(proto, Mode(device="nvidia", dtype="float16"))[0].sources[-1].text
-    _compare(proto, {"x": x})
+    compare(proto, {"x": x})
 
 
 @pytest.mark.parametrize("unit", HALVES)
 def test_factors_that_are_no_constants(unit: str) -> None:
-    x, w, v = _random(1, 50, 24), _random(2, 24, 64), _random(3, 24, 64)
+    x, w, v = normal(1, 50, 24), normal(2, 24, 64), normal(3, 24, 64)
     nodes = [("MatMul", "x w", "a"), ("MatMul", "x v", "b"), ("Transpose", "b", "t"), ("MatMul", "a t", "y")]
-    _compare(model(nodes, {"x": x}, "y", {"w": w, "v": v}), {"x": x})
+    compare(model(nodes, {"x": x}, "y", {"w": w, "v": v}), {"x": x})
 
 
 @pytest.mark.parametrize("unit", HALVES)
 @pytest.mark.parametrize("channels", [16, 20])
 @pytest.mark.parametrize("debug", [False, True])
 def test_a_convolution_copies_its_windows(unit: str, channels: int, debug: bool) -> None:
-    x, v, w = _random(5, 1, 24, 13, 11), _random(6, channels, 24, 1, 1), _random(7, 36, channels, 3, 3)
+    x, v, w = normal(5, 1, 24, 13, 11), normal(6, channels, 24, 1, 1), normal(7, 36, channels, 3, 3)
     nodes = [("Conv", "x v", "h"), ("Conv", "h w", "y", {"pads": [1, 1, 1, 1], "strides": [2, 2]})]
-    _compare(model(nodes, {"x": x}, "y", {"v": v, "w": w}), {"x": x}, debug=debug)
+    compare(model(nodes, {"x": x}, "y", {"v": v, "w": w}), {"x": x}, debug=debug)
 
 
 @pytest.mark.parametrize("unit", HALVES)
 def test_normalised_rows_become_halves_on_chip(unit: str) -> None:
-    x, g, b, w = _random(8, 50, 96), _random(9, 96), _random(10, 96), _random(11, 96, 80)
+    x, g, b, w = normal(8, 50, 96), normal(9, 96), normal(10, 96), normal(11, 96, 80)
     nodes = [("LayerNormalization", "x g b", "h", {"axis": -1}), ("MatMul", "h w", "y")]
-    _compare(model(nodes, {"x": x}, "y", {"g": g, "b": b, "w": w}), {"x": x})
+    compare(model(nodes, {"x": x}, "y", {"g": g, "b": b, "w": w}), {"x": x})
 
 
 @pytest.mark.parametrize("unit", HALVES)
 @pytest.mark.parametrize(("tokens", "depth"), [(49, 32), (197, 64)])
 def test_an_attention_multiplies_twice(unit: str, tokens: int, depth: int) -> None:
-    x = _random(20, 3, tokens, 24)
-    weights = {name: _random(21 + i, 24, depth) for i, name in enumerate(("q", "k", "v"))}
+    tile = _attention(tokens, depth).tile
+    assert (tile.scores is not None) == (not tile.swizzled)
+
+
+@pytest.mark.parametrize(
+    ("unit", "tile"),
+    [*(("nvidia_f16", t) for t in TILES), *(("intel_f16", TILES[i]) for i in (1, 3))],  # which have teams for rows
+    ids=lambda one: one if isinstance(one, str) else f"{one.rows}x{one.columns}x{one.step}",
+)
+@pytest.mark.parametrize(("tokens", "depth"), [(5, 8), (49, 32), (64, 40), (130, 24), (197, 64), (300, 200)])
+def test_scores_of_all_columns_at_once(
+    unit: str, tokens: int, depth: int, tile: GroupTile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    takes(tile, 1, monkeypatch)
+    found = _attention(tokens, depth).tile
+    scores = found.scores
+    assert scores is not None
+    assert (scores.rows, scores.threads) == (tile.rows, found.threads)
+    most = scores.work_group.score_sums * found.threads // scores.rows
+    assert scores.columns >= min(tokens, 256) or 2 * scores.columns >= min(tokens, most)
+    assert scores.whole == (depth <= 128)
+
+
+def _attention(tokens: int, depth: int) -> GroupSchedule:
+    """The schedule of an attention of three batches, whose outputs have been compared."""
+    x = normal(20, 3, tokens, 24)
+    weights = {name: normal(21 + i, 24, depth) for i, name in enumerate(("q", "k", "v"))}
     nodes = [
         ("MatMul", "x q", "a"),
         ("MatMul", "x k", "b"),
@@ -220,11 +177,11 @@ def test_an_attention_multiplies_twice(unit: str, tokens: int, depth: int) -> No
         ("Softmax", "scaled", "p", {"axis": -1}),
         ("MatMul", "p c", "y"),
     ]
-    _compare(model(nodes, {"x": x}, "y", {**weights, "scale": np.float32(0.01)}), {"x": x})
+    return compare(model(nodes, {"x": x}, "y", {**weights, "scale": np.float32(0.01)}), {"x": x})
 
 
 def test_weights_beyond_halves_stay_floats() -> None:
-    x, w = _random(1, 50, 64), _random(2, 64, 40)
+    x, w = normal(1, 50, 64), normal(2, 64, 40)
     w[3, 5] = 1e6
     proto = model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w})
     plan, executor = prepare(proto, Mode(device="nvidia", dtype="float16"))

@@ -14,13 +14,15 @@ from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.contraction.group_tiles import loading
-from smartmem_rules.emit.contraction.sides import Side, captured
+from smartmem_rules.emit.contraction.held_scores import HeldScores
+from smartmem_rules.emit.contraction.sides import Loading, Side, captured
 from smartmem_rules.emit.rowwise.reduction import write_row
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Scores, Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size, storage_of
 from smartmem_rules.plan.ptx_target import target_option
+from smartmem_rules.plan.schedule.contraction.group import GroupTile
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
@@ -71,8 +73,13 @@ class _Group:
         turns = -(-math.prod(v.extent for v in c.k) // tile.step)
         turns_each = -(-turns // self.splits)
         shared = {name: self.emission.accesses[tensor].parameter for name, tensor in self._meeting.items()}
-        prologue = captured(self.emission, self._prologue)
-        left, right = loading(self.emission, tile, self._left()), loading(self.emission, tile, self._right(columns))
+        prologue, held, left = "", "", None
+        if not tile.held:
+            prologue = captured(self.emission, self._prologue)
+            left = loading(self.emission, tile, self._left())
+        right = loading(self.emission, tile, self._right(columns))
+        if tile.held:
+            held = self._held(right)
         self.emission.shared += self._tiles()
         return self.emission.source(
             "contraction_group.cl",
@@ -81,7 +88,7 @@ class _Group:
             splits=self.splits,
             turns=turns,
             turns_each=turns_each,
-            turns_summed=self._turns_summed(turns_each),
+            turns_summed=self._turns_summed(tile, turns_each),
             column_tiles=columns,
             row_tiles=row_tiles,
             m=self.m_count,
@@ -89,6 +96,7 @@ class _Group:
             fetches=right.copied and self._fetches,
             unit_texts=self._unit_texts(),
             prologue=prologue,
+            held=held,
             left=left,
             right=right,
             parts=self._parts(),
@@ -96,10 +104,10 @@ class _Group:
             **shared,
         )
 
-    def _turns_summed(self, turns: int) -> int:
+    def _turns_summed(self, tile: GroupTile, turns: int) -> int:
         """Turns of a partial sum where a work-group takes so many; 0 where one sum takes them all."""
         most = LONGEST_TILE if self.unit is None else self.unit.longest_sum or LONGEST_TILE
-        return turns_summed(turns, self.tile.step // self.tile.slices, most)
+        return turns_summed(turns, tile.step // tile.slices, most)
 
     def _unit_texts(self) -> str:
         """The functions of the matrix unit."""
@@ -213,28 +221,59 @@ class _Group:
 
     def _scores(self, scores: Scores, padded: int) -> None:
         """The rows of the inner contraction, tile by tile of its columns."""
-        tile, emission = self.tile, self.emission
-        c = self.contraction
-        left = substitute_variables(scores.a, self.batch_values)
-        right = substitute_variables(scores.b, self.batch_values)
+        own = self.tile.scores
+        tile, emission = own or self.tile, self.emission
+        left, right = self._score_factors(scores, tile, f"inner_tile * {tile.columns}")
         turns = -(-math.prod(v.extent for v in scores.k) // tile.step)
         text = render(
             "group_scores.cl",
             s=tile,
-            left=loading(emission, tile, Side(name="left", factor=left, own=c.m, k=scores.k, first="first_row")),
-            right=loading(
-                emission,
-                tile,
-                Side(name="right", factor=right, own=(scores.n,), k=scores.k, first=f"inner_tile * {tile.columns}"),
-            ),
+            own=own is not None,
+            left=left,
+            right=right,
             tiles=-(-scores.n.extent // tile.columns),
             turns=turns,
-            turns_summed=self._turns_summed(turns),
+            turns_summed=self._turns_summed(tile, turns),
             padded=padded,
             u=self.unit,
         )
         for line in text.splitlines():
             emission.writer.line(line)
+
+    def _held(self, right: Loading) -> str:
+        """The product of an attention whose scores stay in registers."""
+        tile, c, emission = self.tile, self.contraction, self.emission
+        assert tile.scores is not None
+        assert c.scores is not None
+        left, keys = self._score_factors(c.scores, tile.scores, "0")
+        turns = -(-math.prod(v.extent for v in c.scores.k) // tile.scores.step)
+        rows = HeldScores(emission, c, tile, self.batch_values, self.row, self.shuffles)
+        return render(
+            "group_held.cl",
+            s=tile,
+            q=tile.scores,
+            u=self.unit,
+            right=right,
+            left=left,
+            keys=keys,
+            turns=turns,
+            turns_summed=self._turns_summed(tile.scores, turns),
+            count=rows.count,
+            rows=captured(emission, rows.write),
+            fragments=rows.fragments(),
+        )
+
+    def _score_factors(self, scores: Scores, tile: GroupTile, first: str) -> tuple[Loading, Loading]:
+        """How both factors of the scores are loaded.
+
+        Args:
+            first: C text of the first column.
+        """
+        left = substitute_variables(scores.a, self.batch_values)
+        right = substitute_variables(scores.b, self.batch_values)
+        rows = Side(name="left", factor=left, own=self.contraction.m, k=scores.k, first="first_row")
+        columns = Side(name="right", factor=right, own=(scores.n,), k=scores.k, first=first)
+        return loading(self.emission, tile, rows), loading(self.emission, tile, columns)
 
     def _row_values(self, row: Var) -> dict[Var, Index]:
         c = self.contraction

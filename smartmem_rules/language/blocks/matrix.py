@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import MISSING, replace
+from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ SUMS = ("float32", "int32")
 OPERANDS = ("registers", "local")
 ROW_BYTES = 128
 """Of a row of a tile from which products read."""
+HALF_BYTES = 2
 ELEMENT_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}
 
 
@@ -97,6 +99,15 @@ class Fragment:
             f"two places hold the same element, row {twice[0]}, column {twice[1]}, and none holds row {never[0]}, "
             f"column {never[1]}"
         )
+
+
+def _chained(left: Fragment, sums: Fragment, lane: int) -> tuple[tuple[int, int], ...]:
+    """For each element of a lane's left fragment, the fragment of sums and the element in it; empty if one lacks."""
+    own = {sums.place(lane, element): element for element in range(sums.element_count)}
+    places = [left.place(lane, element) for element in range(left.element_count)]
+    if any((row, k % sums.columns) not in own for row, k in places):
+        return ()
+    return tuple((k // sums.columns, own[row, k % sums.columns]) for row, k in places)
 
 
 def _digits(meaning: str, default: Any = MISSING) -> tuple[Digit, ...]:
@@ -188,6 +199,26 @@ class Matrix(BlockRecord):
             found["left"] = Fragment(m, k, self.left_lanes, self.left_elements)
             found["right"] = Fragment(k, n, self.right_lanes, self.right_elements)
         return found
+
+    @cached_property
+    def chained(self) -> tuple[tuple[int, int], ...]:
+        """For each element of a left fragment, where the same lane holds its place of sums: the fragment, the element.
+
+        With them sums become the left factor of another product without leaving their registers. Empty where other
+        lanes hold some, or where elements are not halves.
+        """
+        if self.in_local_memory or self.element_bytes != HALF_BYTES or self.depth % self.columns:
+            return ()
+        left, sums = self.fragments["left"], self.fragments["sum"]
+        found = [_chained(left, sums, lane) for lane in range(self.lanes)]
+        return found[0] if all(one == found[0] for one in found) else ()
+
+    @cached_property
+    def row_lanes(self) -> int:
+        """Neighbouring lanes that hold elements of the same rows of sums; 0 where such lanes are no neighbours."""
+        rows = [self.fragments["sum"].place(lane, 0)[0] for lane in range(self.lanes)]
+        count = rows.count(rows[0])
+        return count if all(row == rows[lane // count * count] for lane, row in enumerate(rows)) else 0
 
     @property
     def in_local_memory(self) -> bool:

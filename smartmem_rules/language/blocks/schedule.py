@@ -208,6 +208,18 @@ class WorkGroup:
     smallest_row_team: int = whole(
         "so many of a tile's work-items that share a row need no such teams", 4, within=ITEMS
     )
+    score_columns: int = whole(
+        "columns of an attention's scores that a work-group computes on a matrix unit at once, at most; without it, "
+        "those of the tile, with its slices",
+        0,
+        within=ITEMS_OR_NONE,
+    )
+    hold_scores: bool = flag(
+        "whether scores of which a work-group computes whole rows stay in registers and are the left factor there",
+        False,
+    )
+    score_step: int = whole("places of their reduction that lie in local memory at once, at most", 128, within=ITEMS)
+    score_sums: int = whole("such sums that a work-item holds, at most", 64, within=ITEMS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,7 +130,7 @@ class LaunchConfigs:
         assert c is not None
         demand = self.costs.templates.demand(kernel)
         groups = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
-        local = 4 * (tile.memory + (tile.threads if c.stages else 0)) + tile.rows * demand.row_bytes
+        local = 4 * tile.memory + tile.row_memory(demand.row_bytes)
         cycles = self.costs.group_schedule(kernel).cycles
         busy = int(cycles.resident_subgroups) * tile.subgroup if cycles.sums_per_cycle else UNBOUNDED_ITEMS
         items = groups * choice.splits * tile.threads

@@ -17,7 +17,8 @@ from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.plan.layout.accesses import count
-from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, group_cost, loads
+from smartmem_rules.plan.schedule.contraction.gemm_shape import GemmShape, loads
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice, group_cost
 from smartmem_rules.plan.schedule.contraction.roofline_texture import group_time, register_time
 from smartmem_rules.plan.schedule.contraction.sizing import Filter, Resources, panel_of, resources_of, right_factors
 from smartmem_rules.plan.schedule.contraction.winograd_sizes import filter_of, filters_of

@@ -24,7 +24,8 @@ from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Sto
 from smartmem_rules.plan.kernel.storage import HALVES
 from smartmem_rules.plan.kernel.traffic import tensors_in_memory
 from smartmem_rules.plan.schedule.contraction.factors import PackedPanel, Packer
-from smartmem_rules.plan.schedule.contraction.group import GemmShape, fitting, gemm_shape_of, tiles_of
+from smartmem_rules.plan.schedule.contraction.gemm_shape import GemmShape, gemm_shape_of
+from smartmem_rules.plan.schedule.contraction.group import fitting, tiles_of
 from smartmem_rules.plan.schedule.contraction.panel import PanelProblem, ranked
 from smartmem_rules.plan.schedule.contraction.sizing import panel_of, right_factors
 from smartmem_rules.plan.schedule.cost import KernelCosts

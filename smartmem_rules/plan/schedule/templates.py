@@ -17,16 +17,11 @@ from smartmem_rules.language.blocks.schedule import Group, Panel, Schedule, Tile
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored
 from smartmem_rules.plan.schedule.contraction.factor_types import FactorTypes
-from smartmem_rules.plan.schedule.contraction.group import (
-    GemmShape,
-    GroupChoice,
-    gemm_shape_of,
-    group_cost,
-    rank_groups,
-    tiles_of,
-)
+from smartmem_rules.plan.schedule.contraction.gemm_shape import GemmShape, gemm_shape_of
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice, group_cost, rank_groups, tiles_of
 from smartmem_rules.plan.schedule.contraction.group_texture import TextureTiles
 from smartmem_rules.plan.schedule.contraction.panel import PanelProblem, PanelSizes
+from smartmem_rules.plan.schedule.contraction.score_tiles import with_scores
 from smartmem_rules.plan.schedule.contraction.sizing import count, most
 from smartmem_rules.plan.schedule.contraction.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
 from smartmem_rules.plan.schedule.elementwise import Choice
@@ -188,6 +183,7 @@ class Templates:
         tiles = [replace(t, unit=unit) if unit is not None and t.takes(unit) else t for t in tiles_of(s)]
         if s.of_halves:
             tiles = [t for t in tiles if t.unit is not None]
+        tiles = [with_scores(t, kernel) for t in tiles]
         return rank_groups(tiles, splits, s.cycles, demand, self.device)
 
     def transforms(self, kernel: Kernel, block_rows: int | None = None) -> list[WinogradProblem]:

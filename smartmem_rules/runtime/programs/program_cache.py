@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from smartmem_rules.resources import cache_folder
@@ -65,9 +65,14 @@ class ProgramCache:
 
     def write(self, key: str, binary: bytes) -> None:
         """Keep a program's binary; where that is impossible nothing happens."""
+        self.write_all({key: binary})
+
+    def write_all(self, binaries: Mapping[str, bytes]) -> None:
+        """Keep several files, in their order; where that is impossible nothing happens."""
         if self.folder is None:
             return
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self.folder / key, _MAGIC + hashlib.sha256(binary).digest() + binary)
+            for key, binary in binaries.items():
+                write_whole(self.folder / key, _MAGIC + hashlib.sha256(binary).digest() + binary)
             forget_oldest(self.folder.iterdir(), self.most_bytes, 0.0)

@@ -8,12 +8,10 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from smartmem_rules.runtime.devices import Device
 
-_Program = tuple[str, tuple[str, ...]]
-"""A text, and the compiler's options."""
 RECENT = 64
 """Programs that stay where a driver's context stays, too: plans made anew would build them again."""
 _contexts: WeakValueDictionary[Any, Any] = WeakValueDictionary()
-_programs: WeakKeyDictionary[Any, WeakValueDictionary[_Program, Any]] = WeakKeyDictionary()
+_programs: WeakKeyDictionary[Any, WeakValueDictionary[str, Any]] = WeakKeyDictionary()
 _open_contexts: dict[Any, Any] = {}
 """By device handle the context that stays open; it holds no memory of a plan."""
 _recent: dict[int, Any] = {}
@@ -37,8 +35,8 @@ def context_on(device: Device) -> Any:
     return context
 
 
-def programs_in(context: Any, device: Device) -> MutableMapping[_Program, Any]:
-    """The programs that are built in a context and in use; an empty table where plans do not share them."""
+def programs_in(context: Any, device: Device) -> MutableMapping[str, Any]:
+    """The programs that are built in a context and in use, by key; an empty table where plans do not share them."""
     if not device.workaround("shares_programs"):
         return {}
     return _programs.setdefault(context, WeakValueDictionary())

@@ -234,6 +234,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
             nvidia_tf32_multiply(2, c7, a1, b3);
         }
     }
+
     barrier(CLK_LOCAL_MEM_FENCE);
     {
         __local float* sums = memory + slice * 1152;

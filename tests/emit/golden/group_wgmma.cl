@@ -451,6 +451,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
 
     }
     nvidia_wgmma_f16_complete_64();
+
     barrier(CLK_LOCAL_MEM_FENCE);
     {
         __local float* sums = memory + slice * 4608;

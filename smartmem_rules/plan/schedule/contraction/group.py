@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.blocks.schedule import Group, GroupCycles, WorkGroup
-from smartmem_rules.plan.kernel.model import Contraction, Kernel
-from smartmem_rules.plan.kernel.row_arrays import row_bytes
-from smartmem_rules.plan.schedule.contraction.sizing import count
+from smartmem_rules.plan.schedule.contraction.gemm_shape import GemmShape
 from smartmem_rules.records import dataclass
-from smartmem_rules.tensor.expr import Expr, Read, Reduce, children, walk
-from smartmem_rules.tensor.ranges import largest
 
 FLOAT_BYTES = 4
 VECTOR = 4
@@ -38,6 +34,10 @@ class GroupTile:
         unit: the matrix unit that multiplies them, None for ordinary arithmetic.
         subgroup: work-items of a sub-group where no matrix unit multiplies.
         work_group: what the schedule's block says of all its tiles.
+        whole: whether one step is all of the reduction, so that no other one needs room.
+        scores: the sizes in which the same work-group computes an attention's scores; None: in these.
+        held: whether the scores stay in registers, and become the left factor there: a step is all of the reduction,
+            of which each slice has the columns of scores that its sub-groups hold.
     """
 
     rows: int
@@ -52,6 +52,9 @@ class GroupTile:
     unit: Matrix | None = None
     subgroup: int = 32
     work_group: WorkGroup = field(default_factory=WorkGroup)
+    whole: bool = False
+    scores: GroupTile | None = None
+    held: bool = False
 
     @staticmethod
     def of(sizes: Sequence[int], subgroup: int, work_group: WorkGroup) -> GroupTile:
@@ -116,7 +119,7 @@ class GroupTile:
     @property
     def left_size(self) -> int:
         """Elements of a tile of the left factor."""
-        return self.rows * self.left_stride
+        return 0 if self.held else self.rows * self.left_stride
 
     @property
     def right_size(self) -> int:
@@ -140,8 +143,38 @@ class GroupTile:
         if self.direct:
             left, right = self.element_bytes
             return -(-self.buffers * (self.rows * self.left_stride * left + self.step * self.right_stride * right) // 4)
-        floats = max(self.buffers * self.tile, self.slices * self.rows * self.sum_stride)
+        floats = self._tiles_or_sums
+        if self.held and self.scores is not None:
+            floats = max(floats, self.scores_place + self.scores.tile)
+        elif self.scores is not None:
+            floats = max(floats, self.scores._tiles_or_sums)
         return floats + (self._exchange + ALIGNMENT * self.swizzled) // FLOAT_BYTES
+
+    @property
+    def _tiles_or_sums(self) -> int:
+        return max(self.kept * self.tile, self.slices * self.rows * self.sum_stride)
+
+    @property
+    def scores_place(self) -> int:
+        """The float of local memory at which the tiles of scores begin that are held: the right factor lies before."""
+        return -(-self.tile // VECTOR) * VECTOR
+
+    def row_memory(self, row_bytes: int) -> int:
+        """Bytes of local memory that the rows take besides the tiles.
+
+        Args:
+            row_bytes: of a row whose stages leave arrays in local memory.
+        """
+        if not row_bytes:
+            return 0
+        if self.held and self.unit is not None:
+            return FLOAT_BYTES * self.rows * self.slices * self.unit.row_lanes
+        return FLOAT_BYTES * self.threads + self.rows * row_bytes
+
+    @property
+    def kept(self) -> int:
+        """Steps for which local memory has room."""
+        return 1 if self.whole else self.buffers
 
     @property
     def _exchange(self) -> int:
@@ -225,82 +258,6 @@ class GroupTile:
         return whole and self.step // self.slices % depth == 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class GemmShape:
-    """What a contraction asks of a work-group.
-
-    Attributes:
-        columns: the extents of all right factors.
-        row_bytes: local memory that a row of a tile takes besides the tiles.
-        inner: places of the reduction of the scores times their columns, 0 without scores.
-        element: bytes of a stored element.
-        taps: elements that an element of the left factor is computed from.
-        longest_loop: turns of the longest loop over them.
-        row_loads: elements that the stages of a row load.
-        streamed: whether tiles of both factors are copied as they lie in memory.
-    """
-
-    batch: int
-    m: int
-    columns: tuple[int, ...]
-    k: int
-    row_bytes: int = 0
-    inner: int = 0
-    element: int = 4
-    taps: int = 1
-    longest_loop: int = 1
-    row_loads: int = 0
-    streamed: bool = False
-
-    @property
-    def most(self) -> GemmShape:
-        """At the greatest extents of open dimensions: what sizes are chosen for."""
-        return replace(
-            self,
-            batch=largest(self.batch),
-            m=largest(self.m),
-            columns=tuple(map(largest, self.columns)),
-            k=largest(self.k),
-            inner=largest(self.inner),
-            taps=largest(self.taps),
-            longest_loop=largest(self.longest_loop),
-            row_loads=largest(self.row_loads),
-        )
-
-
-def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape:
-    """What a contraction asks of a work-group, at the greatest extents of open dimensions.
-
-    Args:
-        element: bytes of a stored element.
-    """
-    columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
-    inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
-    reduced = [node.variables for node in walk(c.a) if isinstance(node, Reduce)]
-    taps = max((largest(count(variables)) for variables in reduced), default=1)
-    row_loads = sum(count(stage.axes) * loads(stage.body) for stage in c.stages)
-    return GemmShape(
-        batch=count(c.batch),
-        m=count(c.m),
-        columns=columns,
-        k=count(c.k),
-        row_bytes=row_bytes(c),
-        inner=inner,
-        element=element,
-        taps=taps,
-        longest_loop=max((largest(v.extent) for variables in reduced for v in variables), default=1),
-        row_loads=row_loads,
-    ).most
-
-
-def loads(expr: Expr) -> int:
-    """Elements of tensors that an expression reads, the turns of its loops counted."""
-    if isinstance(expr, Read):
-        return 1
-    turns = count(expr.variables) if isinstance(expr, Reduce) else 1
-    return turns * sum(loads(child) for child in children(expr))
-
-
 @dataclass(frozen=True)
 class GroupChoice:
     """A tile, and over how many work-groups each reduction is split."""
@@ -320,9 +277,13 @@ def tiles_of(schedule: Group) -> tuple[GroupTile, ...]:
 
 def fitting(tiles: Sequence[GroupTile], demand: GemmShape, local_memory: int) -> list[GroupTile]:
     """The tiles that so many bytes of local memory have room for, beside what their rows need."""
-    found = [t for t in tiles if 4 * (t.memory + t.threads) + t.rows * demand.row_bytes <= local_memory]
+    found = [t for t in tiles if _local_bytes(t, demand) <= local_memory]
     # a team of work-items finishes each row
     return [t for t in found if t.team > 1] if demand.row_bytes else found
+
+
+def _local_bytes(tile: GroupTile, demand: GemmShape) -> int:
+    return FLOAT_BYTES * tile.memory + max(FLOAT_BYTES * tile.threads, tile.row_memory(demand.row_bytes))
 
 
 def rank_groups(
@@ -365,16 +326,26 @@ def group_cost(
         resident = min(resident, max(1, device.memory.unit_memory // (FLOAT_BYTES * tile.memory)), most)
     steps = math.ceil(demand.k / tile.step)
     steps_each = math.ceil(steps / splits)
-    turns = steps_each + math.ceil(demand.inner / (tile.step * tile.columns))
-    sums = tile.rows * tile.columns * tile.step / cycles.sums_per_cycle
-    loads = (tile.rows + tile.columns) * tile.step / cycles.loads_per_cycle
     # copies are under way for as many turns as lie in local memory
     latency = cycles.turn_cycles / (tile.buffers - 1 if demand.streamed and tile.buffers > 1 else 1)
-    turn = max(resident * sums, resident * loads, latency) + cycles.shared_turn_cycles * resident
+    products = steps_each * _turn(tile, cycles, resident, latency)
+    if tile.scores is None:
+        products += math.ceil(demand.inner / (tile.step * tile.columns)) * _turn(tile, cycles, resident, latency)
+    else:
+        # nothing is under way for the next columns of scores while these are multiplied
+        turns = math.ceil(demand.inner / (tile.scores.step * tile.scores.columns))
+        products += turns * _turn(tile.scores, cycles, resident, cycles.turn_cycles)
     meeting = splits * tile.rows * tile.columns / cycles.meetings_per_cycle if splits > 1 else 0
     rows = cycles.row_cycles * demand.row_loads / max(1, tile.row_items)
     made = steps_each * _looped(tile, cycles, demand, device)
-    return math.ceil(groups / (units * resident)) * (turns * turn + cycles.group_cycles + meeting + rows + made)
+    return math.ceil(groups / (units * resident)) * (products + cycles.group_cycles + meeting + rows + made)
+
+
+def _turn(tile: GroupTile, cycles: GroupCycles, resident: float, latency: float) -> float:
+    """Cycles of a K step, in which so many work-groups share a unit."""
+    sums = tile.rows * tile.columns * tile.step / cycles.sums_per_cycle
+    loads = (tile.rows + tile.columns) * tile.step / cycles.loads_per_cycle
+    return max(resident * sums, resident * loads, latency) + cycles.shared_turn_cycles * resident
 
 
 def _looped(tile: GroupTile, cycles: GroupCycles, demand: GemmShape, device: Device) -> float:

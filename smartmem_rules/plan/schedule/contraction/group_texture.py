@@ -9,7 +9,8 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Group, Schedule, Tile
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.schedule.contraction.factor_types import FactorTypes
-from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, fitting, tiles_of
+from smartmem_rules.plan.schedule.contraction.gemm_shape import GemmShape
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice, fitting, tiles_of
 from smartmem_rules.plan.schedule.contraction.roofline_texture import group_time, register_time
 from smartmem_rules.records import dataclass
 

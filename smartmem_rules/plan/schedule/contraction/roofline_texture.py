@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 
 from smartmem_rules.language.blocks.device import Device
-from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupTile
+from smartmem_rules.plan.schedule.contraction.gemm_shape import GemmShape
+from smartmem_rules.plan.schedule.contraction.group import GroupTile
 
 
 def group_time(device: Device, tile: GroupTile, demand: GemmShape, counted: int = 0) -> float:
