@@ -6,7 +6,7 @@
     python bench/simplify.py generated/*.onnx --peers peers/bin/python --json generated.json
     python bench/simplify.py --table zoo.json generated.json
     python bench/simplify.py --table zoo.json --write docs/simplify.md
-    python bench/simplify.py examples/models/dynamic/*.onnx --peers peers/bin/python --latency 7 --json open.json
+    python bench/simplify.py examples/models/dynamic/*.onnx --peers peers/bin/python --latency 31 --json open.json
     python bench/simplify.py --table open.json --write docs/simplify.md --name simplified-open
     python bench/simplify.py --backend --peers peers/bin/python --json backend.json
     python bench/simplify.py --table backend.json --write docs/simplify.md --name simplified-backend
@@ -168,19 +168,20 @@ def compared(path: Path, said: Mapping[str, dict[str, Any]], latency: int, folde
     """
     model = onnx.load(str(path), load_external_data=False)
     result: dict[str, Any] = {"input": _counts(path)}
+    files = {tool: Path(one.pop("file")) for tool, one in said.items()}
+    for tool, one in said.items():
+        result[tool] = {**one, **(_counts(files[tool]) if files[tool].exists() else {})}
     try:
         checker = Checker(path, model, {}, folder)
     except SmartmemError as error:
         return {**result, "unchecked": {"reason": str(error)}}
     if checker.left_out:  # what the others make of such nodes cannot be told from what they should
         return {**result, "unchecked": {"reason": "ONNX Runtime does not run some of its nodes"}}
-    for tool, one in said.items():
-        made = Path(one.pop("file"))
-        result[tool] = one
+    for tool, made in files.items():
+        one = result[tool]
         if not made.exists():
             continue
         try:
-            one |= _counts(made)
             one["error_to_input"] = checker.check(made).max_relative_error
         except (DifferentError, CheckError) as error:
             one["wrong"] = str(error)
@@ -265,7 +266,7 @@ def table_of(results: Mapping[str, Any]) -> str:
     lines += _totals(checked)
     if len(checked) < len(results):
         left = len(results) - len(checked)
-        lines[-1] += f" {left} more were not compared: ONNX Runtime does not run them as a whole."
+        lines[-1] += f"\n{left} more were not compared: ONNX Runtime does not run them as a whole."
     return "\n".join(lines) + "\n"
 
 

@@ -15,6 +15,7 @@ import smartmem_rules as sm
 from smartmem_rules.graph.zoo import save_materialized
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.simplification.options import Options
+from smartmem_rules.simplification.rewriting import assembling
 from smartmem_rules.simplification.rewriting.extents import OpenWriter, extent_nodes
 from smartmem_rules.simplification.rewriting.narrowing import greatest_extents
 from smartmem_rules.simplification.simplify import simplify_file, simplify_model
@@ -114,8 +115,25 @@ def test_an_extent_of_nothing_that_reshape_takes_from_its_operand_is_found() -> 
     made, report = simplify_model(given, Options())
     assert report.changed
     assert not report.differed
+    assert report.kept == {"an extent of 0 stands for another one there": ("Reshape number 10",)}
     for n in (0, 1, 4):
         assert_equal(given, made, {"x": (9, 1, n, 9)})
+
+
+def test_where_an_extent_cannot_be_written_nodes_of_open_extents_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(writer: OpenWriter, *_: object) -> list[onnx.NodeProto]:
+        if writer.wanted:
+            raise NotExpressible("no operator computes it")
+        return []
+
+    monkeypatch.setattr(assembling, "extent_nodes", refused)
+    given = model(
+        "g (float[m] x, float[4] z) => (int64[1] y, float[4] w) {"
+        "a = Identity (x)  y = Shape (a)  r = Relu (z)  w = Relu (r) }"
+    )
+    made, report = simplify_model(given, Options())
+    assert sorted(kinds(made)) == ["Identity", "Relu", "Shape"]
+    assert "the shape of 'x' is not known" in report.kept
 
 
 def test_a_table_that_ends_says_how_long_a_sequence_may_be() -> None:
