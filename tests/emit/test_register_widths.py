@@ -55,6 +55,15 @@ def _two_inputs(draw: random.Random) -> Case:
     return nodes, {"x": normal(batch, m, k), "w": normal(batch, k, n, seed=1)}, {}
 
 
+def _computed_right(draw: random.Random) -> Case:
+    """Few rows beside a factor that is computed where it is read, in vectors of all lanes."""
+    m, k, n = draw.randint(1, 8), draw.randint(1, 40), 16 * draw.randint(1, 6)
+    function = draw.choice(["Tanh", "Exp", "Sigmoid", "Erf", "Sign", "Sin", "Min", "Max"])
+    computed: Node = (function, "w c", "h") if function in ("Min", "Max") else (function, "w", "h")
+    feeds = {"x": normal(m, k), "w": normal(k, n, seed=1)}
+    return [computed, ("MatMul", "x h", "y")], feeds, {"c": normal(seed=2)} if "c" in computed[1] else {}
+
+
 def _rows(draw: random.Random) -> Case:
     """Finished rows that are reduced before they leave the cache."""
     m, k, n = draw.randint(2, 60), draw.randint(2, 40), draw.randint(2, 90)
@@ -94,8 +103,10 @@ def _integers(draw: random.Random) -> Case:
 
 DRAWS = {
     draw.__name__.strip("_"): draw
-    for draw in (_product, _double, _two_inputs, _rows, _attention, _convolution, _depthwise, _integers)
-}
+    for draw in (
+        _product, _double, _two_inputs, _computed_right, _rows, _attention, _convolution, _depthwise, _integers,
+    )
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(3))

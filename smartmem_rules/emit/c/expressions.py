@@ -22,6 +22,7 @@ from smartmem_rules.emit.c.primitives import (
     has_vector_form,
     has_vectors,
     identity,
+    is_defined,
     is_float,
     literal,
     narrowed,
@@ -147,13 +148,15 @@ class Expressions(Loops):
                     return True
                 return self.accesses[tensor].contiguous(indices, lane) and not self.holds_lanes(tensor, indices, lane)
             case Apply(function=function, arguments=arguments):
+                if is_float(expr.dtype) and not is_defined(function, lane.extent):
+                    return False
                 if self.vectors_of_integers:
                     return has_vector_form(function, expr.dtype, [a.dtype for a in arguments])
                 return function not in ("select", "mod", "fmod", "cast") and all(is_float(a.dtype) for a in arguments)
             case Select(condition=condition):
                 return not any(lane in i.variables for i in condition_indices(condition))
             case Reduce(kind=kind):
-                return kind in ("sum", "prod", "max", "min")
+                return kind in ("sum", "prod") or (kind in ("max", "min") and is_defined(kind, lane.extent))
             case _:
                 return False
 

@@ -19,7 +19,9 @@ PLAIN = {
     "isnan": "(isnan({0}) != 0)", "isinf": "(isinf({0}) != 0)",
 }  # fmt: skip
 PRELUDE = frozenset(["exp", "erf", "sigmoid", "tanh", "recip", "sign", "sin", "cos", "tan", "fma"])
-"""Functions of floats that the prelude defines for each width."""
+"""Functions of floats that the prelude defines for each width up to `WIDEST`."""
+WIDEST = 8
+"""Lanes up to which the prelude defines functions; wider vectors only add and multiply."""
 NARROW = {"int8": "char", "int16": "short", "uint8": "uchar", "uint16": "ushort"}
 """The C types of integers that are computed in int."""
 WRAPPING = {"int32": ("int", "uint"), "int64": ("long", "ulong")}
@@ -54,6 +56,11 @@ def is_float(dtype: str) -> bool:
 def has_vectors(dtype: str) -> bool:
     """Whether CPUs compute several values of the type at a time: floats, and integers that are computed in int."""
     return is_float(dtype) or dtype in VECTOR_INTEGERS
+
+
+def is_defined(function: str, width: int) -> bool:
+    """Whether a function of floats can be called for so many lanes at a time."""
+    return width <= WIDEST or function not in PRELUDE | {"max", "min"}
 
 
 def has_vector_form(function: str, dtype: str, sources: Sequence[str]) -> bool:
