@@ -251,7 +251,7 @@ def _laid_out(fused: _Fused, means: Means, exact: bool) -> _LaidOut:
             return _LaidOut(launches=_over(fused.launches, row_major_kernels), tensors=tensors, layouts=None)
         answer = solve_layouts(space, exact)
     layouts = choose_layouts(answer, tensors, constants, exact)
-    laid = _with_copiers(_over(fused.launches, layouts.kernels), layouts)
+    laid = with_copiers(_over(fused.launches, layouts.kernels), layouts.copiers)
     return _LaidOut(launches=laid, tensors=tensors, layouts=layouts)
 
 
@@ -268,15 +268,14 @@ def _over(fused: Sequence[Launch], kernels: Mapping[str, Kernel]) -> list[Launch
     return [launch.each(lambda one: replace(one, kernel=kernels[one.name])) for launch in fused]
 
 
-def _with_copiers(laid: Sequence[Launch], layouts: LayoutChoice) -> list[Launch]:
+def with_copiers(laid: Sequence[Launch], copiers: Sequence[Kernel]) -> list[Launch]:
     """The launches with those that copy a tensor to its second layout, each before the first that reads it there."""
-    before: dict[str, list[Kernel]] = {}
-    for kernel, reader in layouts.copiers:
-        before.setdefault(reader, []).append(kernel)
+    waiting = {copier.writes[0]: copier for copier in copiers}
     found: list[Launch] = []
     for launch in laid:
-        for one in launch.kernels:
-            found += [Single(kernel=copier) for copier in before.get(one.name, [])]
+        # kernels stand in the order in which layouts were chosen; launches, in the one in which they run
+        read = {name for one in launch.kernels for name in one.reads}
+        found += [Single(kernel=waiting.pop(copy)) for copy in list(waiting) if copy in read]
         found.append(launch)
     return found
 

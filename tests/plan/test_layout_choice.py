@@ -16,14 +16,20 @@ from onnx.reference import ReferenceEvaluator
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan import build
 from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.launch import Single
+from smartmem_rules.plan.kernel.model import Store, Stored, row_major
 from smartmem_rules.plan.layout.accesses import writable_lane
 from smartmem_rules.plan.layout.candidates import LayoutSpace
+from smartmem_rules.plan.layout.copies import copy_kernel
 from smartmem_rules.plan.layout.model import LayoutProblem
 from smartmem_rules.plan.layout.pbqp import Pbqp
 from smartmem_rules.plan.means import PlanOptions
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
+from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.expr import Read, TensorType
+from smartmem_rules.tensor.index import variable as index_of
 from tests.plan.building import build as emitted
 from tests.plan.models import Array, Model, Node, i64, model, normal
 from tests.plan.random_graphs import models
@@ -299,3 +305,22 @@ def test_the_report_bounds_every_choice(layout: str, device: str) -> None:
         one = described[name]
         assert one.layout == plan.tensors[name].layout.places
         assert one.layout in [candidate.layout for candidate in one.candidates]
+
+
+def test_a_copy_is_made_before_the_first_launch_that_reads_it() -> None:
+    """Layouts are chosen for kernels in another order than that of the launches."""
+    stored = Stored(name="x", type=TensorType("float32", (4, 8)), layout=row_major(2), role="input", storage="float32")
+    copier = copy_kernel(stored, "x@copy")
+    axes = (Var("i", 4), Var("j", 8))
+    places = tuple(map(index_of, axes))
+    readers = [
+        Single(
+            kernel=replace(
+                copier, name=name, axes=axes, stores=(Store(name, places, Read("x@copy", places, "float32")),),
+                reads=("x@copy",), writes=(name,),
+            )
+        )
+        for name in ("second", "first")
+    ]  # fmt: skip
+    laid = build.with_copiers([readers[1], readers[0]], [copier])
+    assert [launch.name for launch in laid] == [copier.name, "first", "second"]

@@ -33,7 +33,7 @@ class LayoutChoice:
         local_cost: of the choice edge by edge.
         layouts: of the tensors that were free to choose.
         copies: how many tensors have a second layout.
-        copiers: kernels that only make such a layout, each with the name of the kernel before which it runs.
+        copiers: kernels that only make such a layout.
         kernels: all others by name, over the tensors that were made of those kept in several layouts.
         described: for each tensor its layout and what its candidates would have cost.
     """
@@ -45,7 +45,7 @@ class LayoutChoice:
     seconds: float
     layouts: Mapping[str, Layout]
     copies: int
-    copiers: tuple[tuple[Kernel, str], ...]
+    copiers: tuple[Kernel, ...]
     kernels: Mapping[str, Kernel] = field(repr=False)
     described: Mapping[str, TensorLayout] = field(repr=False)
 
@@ -138,7 +138,7 @@ def choose_layouts(
         for reader in copy.readers:
             kernels[reader.name] = reading(kernels[reader.name], {tensor: made.writes[0]})
         if copy.separate_kernel:
-            copiers.append((made, copy.readers[0].name))
+            copiers.append(made)
         else:
             writer = space.writers[tensor][0][0].name
             kernels[writer] = writing_copy(kernels[writer], tensor, made.writes[0])
