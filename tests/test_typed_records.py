@@ -12,6 +12,7 @@ ANYTHING = re.compile(r"\b(dict|Mapping|MutableMapping)\[str, (typing\.)?Any\]")
 EXCEPTIONS = {
     "cli.second_plan.asked_of_second": "the options of a command, as click gives them",
     "runtime.calibration.record.Calibration.of_data": "reads from a file what `data` wrote, and refuses anything else",
+    "runtime.programs.shared_programs.programs_in": "programs of OpenCL, which pyopencl gives no type of by itself",
     "statistics.MemoryStatistics.of": "reads from a file what `data` wrote",
     "statistics.NearMiss.of": "reads from a file what `data` wrote",
     "statistics.RuleSource.of": "reads from a file what `data` wrote",

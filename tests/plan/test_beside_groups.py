@@ -29,7 +29,7 @@ from tests.plan.programs import policy, rules
 RULE = next(rule for rule in policy("smartmem").rules if rule.name == "side_by_side_in_groups")
 GPU = gpu(units=4, items=256, memory=1024, launch=100.0)
 
-LAST_COLUMN = "p2[(i6 * 4 + i1 * 130)] = finished.s0"
+LAST_COLUMN = "p2[(i1 * 130 + i6 * 4)] = finished.s0"
 
 
 def _plan(device: str, memory: str, disable: tuple[str, ...] = (), dtype: str = "float32") -> Plan:

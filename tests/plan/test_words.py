@@ -150,6 +150,7 @@ def test_kernels_of_a_debug_build_stay_inside_the_words() -> None:
 OWN = """
 operator Unpack(w: uint8[B, K, N], scale: float32[B, G, N]) -> y: float32[B, K, N] {
     onnx my.ops::Unpack ;
+    require ceil_div(K, 16) <= G
     y[b, k, n] = (cast(w[b, k, n], float32) - 7) * scale[b, k // 16, n]
 }
 keep own Unpack defers
