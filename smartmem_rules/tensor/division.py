@@ -22,11 +22,11 @@ def floor_divide(value: int, divisor: int) -> int:
         if is_symbolic(divisor) or divisor == 0:
             raise ZeroDivisionError("division of an extent by zero or less")
         return floor_divide(-value, -divisor)
-    return _divided_down(value, divisor)
+    return divided_down(value, divisor)
 
 
 @lru_cache(maxsize=1 << 16)
-def _divided_down(value: int, divisor: int) -> int:
+def divided_down(value: int, divisor: int) -> int:
     """floor(value / divisor) for a divisor that is known to be positive."""
     whole, rest = _divided(value, divisor)
     if rest == 0:

@@ -46,6 +46,20 @@ def test_shape_arithmetic_becomes_extents(base: RuleBase) -> None:
     assert graph.dimensions == (Dimension("n", 1, 20),)
 
 
+@pytest.mark.parametrize(("shape", "known"), [("n1 minus", True), ("minus n1", False), ("minus eight", True)])
+def test_a_reshape_whose_zero_would_copy_another_extent_is_refused(base: RuleBase, shape: str, known: bool) -> None:
+    """Beside a -1, an extent that is 0 in a run is the data's extent in its place: known only where both agree."""
+    nodes = [*SHAPES, ("Concat", shape, "shape", {"axis": 0}), ("Reshape", "x shape", "y")]
+    constants = {**HELD, "minus": np.array([-1]), "eight": np.array([8])}
+    model = open_model(nodes, {"x": ["n", 8]}, "y", {k: v for k, v in constants.items() if k in f"{SHAPES} {shape}"})
+    assert import_model(model, base, {"n": (1, 20)}).types["y"].shape
+    if known:
+        assert import_model(model, base, {"n": (0, 20)}).types["y"].shape
+    else:
+        with pytest.raises(GraphError, match="whether n == 0 depends on the extent"):
+            import_model(model, base, {"n": (0, 20)})
+
+
 def test_the_idiom_of_expand(base: RuleBase) -> None:
     """Exporters replace the -1 of a wanted shape by the operand's own extents."""
     nodes = [

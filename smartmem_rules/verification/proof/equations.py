@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from smartmem_rules.tensor.division import divided_down
 from smartmem_rules.tensor.extents import (
     Dimension,
     Extent,
@@ -32,7 +33,7 @@ def replaced(value: int, new: dict[Dimension, int]) -> int:
         for factor in monomial:
             match factor:
                 case Quotient(value=left, divisor=right):
-                    product = product * (replaced(left, new) // replaced(right, new))
+                    product = product * _quotient(replaced(left, new), replaced(right, new))
                 case Extreme(kind=kind, left=left, right=right):
                     extreme = minimum if kind == "min" else maximum
                     product = product * extreme(replaced(left, new), replaced(right, new))
@@ -40,6 +41,11 @@ def replaced(value: int, new: dict[Dimension, int]) -> int:
                     product = product * new.get(factor, Extent((((factor,), 1),)))
         total = total + product
     return total
+
+
+def _quotient(value: int, divisor: int) -> int:
+    """A quotient whose parts were replaced: that its divisor is positive was assumed when it came to be."""
+    return divided_down(value, divisor) if is_symbolic(divisor) else value // divisor
 
 
 def solved(left: int, right: int, names: Mapping[str, int] | None = None) -> list[tuple[str, int]]:
