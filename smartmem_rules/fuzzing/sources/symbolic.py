@@ -16,6 +16,8 @@ from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import Reference
 
 MOST = 20
+EMPTY = 0.3
+"""The share of ranges that begin at 0."""
 
 
 def opened(case: Case, random: np.random.Generator, dimension: str = "n") -> Case:
@@ -33,10 +35,12 @@ def opened(case: Case, random: np.random.Generator, dimension: str = "n") -> Cas
     axes = {other: [axis] for other, a in case.feeds.items() if axis in fixed[other] and a.shape[axis] == extent}
     if random.random() < 0.4:
         axes = {name: [k for k in fixed[name] if case.feeds[name].shape[k] == extent]}
-    low, high = max(1, extent // 2), min(MOST, extent * 2 + 1)
-    if low >= high:
+    empty = random.random() < EMPTY
+    low, high = 0 if empty else max(1, extent // 2), min(MOST, extent * 2 + 1)
+    if low >= high or not extent:
         return case
-    actual = int(random.integers(low, high + 1))
+    # 0 is an extent of its own, which a draw from the range would seldom give
+    actual = 0 if empty and random.random() < 0.5 else int(random.integers(low, high + 1))
     trials = [_fed(case, axes, one, dimension) for one in dict.fromkeys((low, actual, high))]
     for trial in trials:
         try:
