@@ -4,8 +4,9 @@
 input on the device, and with its input from and its output to the host. The last column has the better of the modes.
 Inputs lie in pinned memory on both sides. `--dtype float16` (or `bfloat16`) also has our plan in single precision in
 the same turns, and errors relative to the largest value of the first output: ours from ONNX Runtime in single
-precision, torch's, which has weights of its own, from its own double precision. BERT needs transformers. With `--batch N` or `--exported`, and for other models of timm by their names there,
-our plan is made of the network that torch runs, exported to ONNX: both errors are then from its double precision.
+precision, torch's, which has weights of its own, from its own double precision. BERT needs transformers. With
+`--batch N` or `--exported`, and for other models of timm by their names there, our plan is made of the network that
+torch runs, exported to ONNX: both errors are then from its double precision.
 """
 
 from __future__ import annotations
