@@ -39,7 +39,7 @@ from smartmem_rules.runtime.feeds import compare, random_feeds
 from smartmem_rules.simplification.checking import is_of_floats, tolerance_of
 from smartmem_rules.simplification.feeding import with_extents
 from smartmem_rules.simplification.in_doubles import InDoubles
-from smartmem_rules.simplification.options import OpenExtents, Options
+from smartmem_rules.simplification.options import Options
 from smartmem_rules.simplification.rewriting.region import NothingToDo
 from smartmem_rules.simplification.rewriting.simplifying import seen_by_rules, simplified
 from smartmem_rules.simplification.types import precisions_of
@@ -161,25 +161,22 @@ def outcome(task: Task) -> str:
 
 def differences(case: Case, options: Options, seed: int) -> Iterator[str]:
     """What is wrong with the simplified form of a model."""
-    made = simplified_form(case.model, options, OpenExtents.SEEN)
+    made = simplified_form(case.model, options)
     exact = options.exact
     yield from compared(case.model, made, case.feeds, finite=not exact)
     for feeds in of_other_extents(case, seed):
-        tried = made
-        if any(array.size == 0 for array in feeds.values()):
-            tried = simplified_form(case.model, options, OpenExtents.SEEN_IF_EMPTY)
-        yield from (f"other extents: {line}" for line in compared(case.model, tried, feeds, finite=not exact))
+        yield from (f"other extents: {line}" for line in compared(case.model, made, feeds, finite=not exact))
     if exact:
         special = with_special_values(case.feeds, seed)
         yield from (f"special values: {line}" for line in compared(case.model, made, special, finite=False))
 
 
-def simplified_form(model: onnx.ModelProto, options: Options, open_extents: OpenExtents) -> onnx.ModelProto:
+def simplified_form(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     """What the rules make of a model, which leaves open extents alone where it cannot be written otherwise."""
     try:
-        made = simplified(seen_by_rules(model, None, options, open_extents=open_extents), options).model
+        made = simplified(seen_by_rules(model, None, options, open_extents=True), options).model
     except (GraphError, NotExpressible):
-        made = simplified(seen_by_rules(model, None, options, open_extents=OpenExtents.UNSEEN), options).model
+        made = simplified(seen_by_rules(model, None, options, open_extents=False), options).model
     onnx.checker.check_model(made)
     return made
 
