@@ -106,6 +106,17 @@ class Comparer:
                 break
         return verdict
 
+    def in_doubles(self, feeds: Mapping[str, Array]) -> dict[str, Array] | None:
+        """The outputs in double precision, None where some node is computed in single precision only.
+
+        The exceptions are those of `compare`.
+        """
+        try:
+            walk = self._walker.run(feeds, draws=1, seed=0)  # without draws, values are doubles of the model itself
+        except NoKernelError:
+            return None
+        return None if walk.single else {name: sampled.reference for name, sampled in walk.outputs.items()}
+
     def _run(self, feeds: Mapping[str, Array], draws: int, seed: int, dtype: str, noise: float) -> Walk:
         """A walk, or the model as a whole where some node is not computed alone."""
         try:

@@ -19,7 +19,7 @@ from smartmem_rules.simplification.encoding import size_of_files
 from smartmem_rules.simplification.files import write_model
 from smartmem_rules.simplification.in_place import Aside
 from smartmem_rules.simplification.opsets import in_opset
-from smartmem_rules.simplification.options import OpenExtents, Options
+from smartmem_rules.simplification.options import Options
 from smartmem_rules.simplification.report import Check, Report, counts_of
 from smartmem_rules.simplification.rewriting.region import NothingToDo
 from smartmem_rules.simplification.rewriting.simplifying import Simplified, opset_of, seen_by_rules, simplified
@@ -52,7 +52,7 @@ def attempted(task: Task, options: Options, checking: Checking) -> tuple[Report,
     started = time.perf_counter()
     model, reason, differed = task.model, "", False
     given = in_opset(model, options.opset)
-    attempts = [_Attempt(options, OpenExtents.SEEN)]
+    attempts = [_Attempt(options, open_extents=True)]
     for attempt in attempts:
         try:
             with no_collections():
@@ -67,8 +67,8 @@ def attempted(task: Task, options: Options, checking: Checking) -> tuple[Report,
         try:
             check = checking.checker().check(write_model(found.model, task.folder, task.place, task.name))
         except DifferentIfEmptyError as error:
-            reason, differed = f"the simplified model differs: {error}", attempt.open_extents is OpenExtents.UNSEEN
-            attempts += [] if differed else [replace(attempt, open_extents=_LESS[attempt.open_extents])]
+            reason, differed = f"the simplified model differs: {error}", not attempt.open_extents
+            attempts += [replace(attempt, open_extents=False)] if attempt.open_extents else []
         except DifferentError as error:
             reason, differed = f"the simplified model differs: {error}", True
             exact = replace(attempt, options=replace(attempt.options, exact=True))
@@ -82,29 +82,26 @@ def attempted(task: Task, options: Options, checking: Checking) -> tuple[Report,
 
 @dataclass(frozen=True)
 class _Attempt:
-    """The rules of an attempt, and what they see."""
+    """The rules of an attempt, and whether they see tensors some extents of which are known at run time only."""
 
     options: Options
-    open_extents: OpenExtents
-
-
-_LESS = {OpenExtents.SEEN: OpenExtents.SEEN_IF_EMPTY, OpenExtents.SEEN_IF_EMPTY: OpenExtents.UNSEEN}
+    open_extents: bool
 
 
 def _simplified(given: onnx.ModelProto, task: Task, attempt: _Attempt, checking: Checking) -> Simplified:
     """Simplify a model for each value of its open extents, or with what has open extents as it is if that fails."""
-    if attempt.open_extents is not OpenExtents.UNSEEN:
+    if attempt.open_extents:
         try:
-            found = _seen_so(attempt.open_extents, given, task, attempt.options, checking)
+            found = _seen(given, task, attempt.options, checking, open_extents=True)
             if found.is_better or not found.has_open_extents:
                 return found
         except (EngineError, GraphError, Infeasible, NotExpressible):
             pass  # the attempt that does not see open extents says what is wrong with the model
-    return _seen_so(OpenExtents.UNSEEN, given, task, attempt.options, checking)
+    return _seen(given, task, attempt.options, checking, open_extents=False)
 
 
-def _seen_so(
-    open_extents: OpenExtents, given: onnx.ModelProto, task: Task, options: Options, checking: Checking
+def _seen(
+    given: onnx.ModelProto, task: Task, options: Options, checking: Checking, *, open_extents: bool
 ) -> Simplified:
     """Simplify a model whose run by ONNX Runtime has begun when this returns.
 

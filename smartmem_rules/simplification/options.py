@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from enum import Enum, auto
 from pathlib import Path
 
 from smartmem_rules.errors import SmartmemError
@@ -15,17 +14,6 @@ FOLD_LIMIT = 1 << 20
 
 class SimplifyError(SmartmemError):
     """A model cannot be simplified; the message says why and what to do."""
-
-
-class OpenExtents(Enum):
-    """How rules see tensors some extents of which are known at run time only."""
-
-    SEEN = auto()
-    """For all extents; where one is 0, the check says whether that is so."""
-    SEEN_IF_EMPTY = auto()
-    """For all extents, but for nodes to which an extent of 0 says something else than any other extent."""
-    UNSEEN = auto()
-    """Not at all."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,9 @@ class Check:
 
     Attributes:
         runs: pairs of runs of ONNX Runtime on the same random inputs.
-        max_relative_error: of any output, relative to its largest magnitude.
+        max_relative_error: of any output but those of the next two lists, relative to its largest magnitude.
+        in_doubles: outputs that ONNX Runtime gives differently for both models by its own rounding; what it gives for
+            the result is within what rounding explains of the input in double precision.
         varying: outputs that two runs of the input itself give differently, of which only the shapes were compared.
         left_out: nodes that ONNX Runtime does not run; they are the same in both models, and what they read was
             compared for arbitrary results of theirs.
@@ -62,6 +64,7 @@ class Check:
     runs: int
     max_relative_error: float
     varying: tuple[str, ...] = ()
+    in_doubles: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
@@ -137,6 +140,12 @@ def text_of(report: Report) -> str:
             f"checked       {report.check.runs} runs of {report.check.reference}, "
             f"largest relative error {report.check.max_relative_error:.1e}"
         )
+        if report.check.in_doubles:
+            shown = _first_of(report.check.in_doubles)
+            lines.append(
+                f"{len(report.check.in_doubles):5} outputs that ONNX Runtime's own rounding turns; "
+                f"they were checked in double precision ({shown})"
+            )
         if report.check.left_out:
             shown = _first_of(report.check.left_out)
             lines.append(

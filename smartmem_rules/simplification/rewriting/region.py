@@ -33,15 +33,11 @@ from smartmem_rules.rulebase.packed import Binding, Index, binding_of
 from smartmem_rules.runtime.mapped_pages import forget_pages
 from smartmem_rules.simplification.encoding import is_inside
 from smartmem_rules.simplification.in_place import LARGE, mapped
-from smartmem_rules.simplification.options import OpenExtents
 from smartmem_rules.simplification.rewriting.folding import reason_of
 from smartmem_rules.simplification.rewriting.narrowing import greatest_extents
 from smartmem_rules.simplification.types import Types, is_seen, open_names
-from smartmem_rules.tensor.builtins import integers
-from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.instantiate import size_of
 from smartmem_rules.tensor.primitives import Array
-from smartmem_rules.tensor.ranges import smallest
 
 _NAME = re.compile(r"n(\d+)", re.ASCII)
 _ROUNDS = 100
@@ -137,7 +133,6 @@ def region_of(
     folder: Path | None,
     small: Collection[str],
     most: int,
-    open_extents: OpenExtents,
 ) -> Region:
     """Import as much of a model as the rule base covers.
 
@@ -148,7 +143,6 @@ def region_of(
         folder: where its data files are.
         small: the tensors that may be computed here, whatever their size is.
         most: the bytes of any other.
-        open_extents: how open extents are seen, as far as `types` has names for them.
 
     Raises:
         NothingToDo: all nodes are barriers.
@@ -182,9 +176,6 @@ def region_of(
         else:
             found = _expanded(graph, model, search.barriers)
             reason = "the importer takes it apart"
-            if not found and open_extents is OpenExtents.SEEN_IF_EMPTY:
-                found = _copying(graph)
-                reason = "an extent of 0 stands for another one there"
             if not found:
                 found = _large(graph, model, small, most)
                 reason = reason_of(most)
@@ -312,20 +303,6 @@ def _expanded(graph: Graph, model: onnx.ModelProto, barriers: Collection[int]) -
             continue
         found.update(makers[name] for name in _first_own(node.outputs, own, readers))
     return sorted(found)
-
-
-def _copying(graph: Graph) -> list[int]:
-    """The places of nodes that take an extent of 0 for that of their operand at the same place (Reshape-5)."""
-    found = []
-    for node in graph.nodes:
-        match = _NAME.fullmatch(node.name)
-        if match is None or node.operator != "Reshape" or node.attributes.get("allowzero"):
-            continue
-        source = graph.types[str(node.operands[0])].shape
-        shape = integers(node.attributes["shape"])
-        if any(is_symbolic(n) and smallest(n) <= 0 and source[a : a + 1] != (n,) for a, n in enumerate(shape)):
-            found.append(int(match[1]))
-    return found
 
 
 def _large(graph: Graph, model: onnx.ModelProto, small: Collection[str], most: int) -> list[int]:

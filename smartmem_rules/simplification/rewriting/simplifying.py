@@ -20,7 +20,7 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.simplification.encoding import size_of_files
 from smartmem_rules.simplification.in_place import Aside
-from smartmem_rules.simplification.options import OpenExtents, Options, SimplifyError
+from smartmem_rules.simplification.options import Options, SimplifyError
 from smartmem_rules.simplification.report import Counts, RuleUse, counts_of
 from smartmem_rules.simplification.rewriting.assembling import assembled
 from smartmem_rules.simplification.rewriting.crediting import credits
@@ -100,14 +100,14 @@ def seen_by_rules(
     folder: Path | None,
     options: Options,
     left_out: Collection[str] = (),
-    open_extents: OpenExtents = OpenExtents.SEEN,
+    open_extents: bool = True,
 ) -> Seen:
     """Import what rules cover of a model.
 
     Args:
         folder: where its data files are.
         left_out: the first results of nodes that ONNX Runtime does not run, which stay as they are.
-        open_extents: how rules see tensors some extents of which are known at run time only.
+        open_extents: whether rules see tensors some extents of which are known at run time only.
 
     Raises:
         SimplifyError: an option names nothing.
@@ -145,15 +145,15 @@ def _region(
     options: Options,
     constants: Mapping[str, onnx.TensorProto],
     kept: Mapping[int, str],
-    open_extents: OpenExtents,
+    open_extents: bool,
 ) -> Region:
     """What rules cover of a model whose nodes are in topological order."""
     most = options.fold_limit
     known = types_of(skeleton_of(model))
-    types = without_names(known) if open_extents is OpenExtents.UNSEEN else with_names(known, model)
+    types = with_names(known, model) if open_extents else without_names(known)
     large, small = too_large(model, types, constants, most)
     barriers = {**large, **kept}
-    return region_of(model, rules.base, barriers, options.limits, constants, types, folder, small, most, open_extents)
+    return region_of(model, rules.base, barriers, options.limits, constants, types, folder, small, most)
 
 
 def _conditions(model: onnx.ModelProto, constants: Mapping[str, onnx.TensorProto]) -> dict[str, Array]:
