@@ -289,11 +289,11 @@ class ControlFlow:
 
 def _goes_on(body: onnx.GraphProto) -> bool:
     """Whether a loop's condition is what it was before the step, so that only the trip count ends the loop."""
-    copies = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
+    copies: dict[str, str] = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
     name = body.output[0].name
     while name in copies:
         name = copies.pop(name)
-    return name == body.input[1].name
+    return bool(name == body.input[1].name)
 
 
 def _too_long() -> Unsupported:
