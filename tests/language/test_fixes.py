@@ -97,11 +97,12 @@ def test_an_edit_makes_its_message_go_away(path: Path, tmp_path: Path) -> None:
         assert not own, f"{one.fix} breaks the line"
 
 
-def test_many_fixes_are_edits() -> None:
-    fixes = [one.fix for path in FAIL.glob("*.smr") for one in messages(path)]
+def test_many_fixes_are_edits(all_cases: bool) -> None:
+    share = 1 if all_cases else 8
+    fixes = [one.fix for path in sorted(FAIL.glob("*.smr"))[::share] for one in messages(path)]
     edits = [fix for fix in fixes if fix.kind == "edit"]
     assert all(fix.edits for fix in edits)
-    assert len(edits) > 140
+    assert len(edits) > 140 // share
 
 
 def test_a_word_of_a_family_is_not_edited_where_its_variable_stands() -> None:
