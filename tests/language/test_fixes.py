@@ -14,6 +14,7 @@ from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.language.syntax import Span
 from smartmem_rules.rulebase.base import load_modules
 from smartmem_rules.rulebase.checks.checker import check
+from tests.language.test_corpus import own_problems
 
 FAIL = Path(__file__).parent.parent / "corpus" / "fail"
 # The edit would be a guess at what the author means.
@@ -70,7 +71,7 @@ ADVICE = {
 
 def messages(path: Path) -> list[Diagnostic]:
     try:
-        return check(load_modules([path]))
+        return own_problems(load_modules([path]))
     except LanguageError as error:
         return list(error.diagnostics)
 
