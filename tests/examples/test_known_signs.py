@@ -43,7 +43,7 @@ def test_a_constant_below_zero_keeps_its_absolute_value() -> None:
 
 
 def test_each_derivation_is_verified() -> None:
-    reports = {report.name: report for report in sm.verify(RULES, jobs=1, trials=with_all(30, 10), prove=True).rules}
+    reports = {report.name: report for report in sm.verify(RULES, jobs=1, trials=with_all(30, 20), prove=True).rules}
     assert {report.verdict for report in reports.values()} == {"tested", "proved"}
     for name in ("of_values.Relu", "of_squares", "of_sums", "of_products", "rectified_already", "positive_already"):
         assert reports[name].verdict == "proved"
