@@ -14,7 +14,7 @@ from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.conditions import attribute
 from smartmem_rules.fuzzing.expected.faults import evaluator_fault_of, fault_of
 from smartmem_rules.fuzzing.expected.functions import FUNCTIONS
-from smartmem_rules.fuzzing.expected.recurrent import recurrent
+from smartmem_rules.fuzzing.expected.recurrent import Rounding, recurrent, unrounded
 from smartmem_rules.fuzzing.expected.roundings import RECURRENT
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64))
@@ -105,8 +105,11 @@ class NodeRunner:
             self._seconded(operands, results)
             return results
 
-    def precise(self, operands: Sequence[Array | None]) -> list[Array]:
+    def precise(self, operands: Sequence[Array | None], rounded: Rounding = unrounded) -> list[Array]:
         """The outputs with all floats in double precision.
+
+        Args:
+            rounded: rounds what recurrent operators compute on their way.
 
         Raises:
             NoReference: neither takes the node so.
@@ -116,7 +119,7 @@ class NodeRunner:
             assert value is not None
             return [value]
         node, widened = _precise_node(self.node), [wide(o) for o in operands]
-        steps = self._recurrent(widened)
+        steps = self._recurrent(widened, rounded)
         if steps is not None:
             return steps
         if self.own is not None and widened[0] is not None:
@@ -147,11 +150,11 @@ class NodeRunner:
         assert operands[0] is not None
         return [result.astype(operands[0].dtype) for result in results]
 
-    def _recurrent(self, operands: Sequence[Array | None]) -> list[Array] | None:
+    def _recurrent(self, operands: Sequence[Array | None], rounded: Rounding = unrounded) -> list[Array] | None:
         if self.node.op_type not in RECURRENT or self.node.domain not in ("", "com.microsoft"):
             return None
         try:
-            results = recurrent(self.node, operands)
+            results = recurrent(self.node, operands, rounded)
         except (IndexError, ValueError) as misfit:
             raise NoReference(f"{self.node.op_type}: its operands do not fit each other") from misfit
         self.is_own |= results is not None

@@ -19,6 +19,7 @@ from smartmem_rules.fuzzing.expected.bounds import Expected, agree, double, expe
 from smartmem_rules.fuzzing.expected.courses import straightened
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference, is_float, wide
 from smartmem_rules.fuzzing.expected.precisions import PRECISIONS, Precision
+from smartmem_rules.fuzzing.expected.recurrent import Rounding, rounding_by, unrounded
 from smartmem_rules.fuzzing.expected.roundings import (
     CANCELLING,
     EXACT,
@@ -197,7 +198,7 @@ class Reference:
             if node.op_type == "Pow" and noise is not None:
                 operands = [operands[0], perhaps_whole(operands[1], self.precision(node.input[1]), noise)]
             if precise:
-                results = runner.precise(operands)
+                results = runner.precise(operands, self._rounding(node, noise))
                 if overflow and node.op_type in LINEAR:
                     results = self._in_any_order(names, results, runner, operands, noise)
             else:
@@ -221,6 +222,14 @@ class Reference:
             values[name] = self._held(name, result, rounds, self.moved_exceed if node.op_type in EXACT else overflow)
             if node.op_type in RECURRENT and noise is not None:  # a saturated gate is exactly 1, or not
                 values[name] = perhaps_whole(values[name], self.precision(name), noise)
+
+    def _rounding(self, node: onnx.NodeProto, noise: np.random.Generator | None) -> Rounding:
+        """How what a recurrent operator computes on its way is rounded: in single precision, or in doubles."""
+        name = next((name for name in node.output if name), "")
+        precision = self.precision(name) if node.op_type in RECURRENT else None
+        if noise is None or precision is None:
+            return unrounded
+        return rounding_by(noise, min(precision.unit, PRECISIONS["float32"].unit))
 
     def _in_any_order(
         self,

@@ -2,6 +2,9 @@
 
 ONNX Runtime has no kernels for doubles, and ONNX's evaluator knows no lengths and only one direction at a time. What a
 recurrence makes of roundings can be told only where each step is more precise than the implementation that is judged.
+
+With noise each step rounds as an implementation may: sums by the sizes of what is added, gates by their own size.
+Products that cancel leave an argument of a gate whose error has nothing to do with its size, nor with the operands'.
 """
 
 from __future__ import annotations
@@ -18,14 +21,29 @@ from smartmem_rules.fuzzing.expected.conditions import attribute
 States = tuple[Array, ...]
 """The hidden state and, of an LSTM, the cell's: each [batch, hidden]."""
 Step = Callable[[Array, States], States]
+Rounding = Callable[[Array, Array], Array]
+"""A number as it may be rounded, by its value and by the size of what is rounded on the way to it."""
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4, "DynamicQuantizeLSTM": 4}
 _FORMS = frozenset({"direction", "hidden_size", "layout", "clip", "linear_before_reset", "input_forget"})
 """Attributes that are known here; with others (activations of one's own) the node is computed elsewhere."""
+_ULPS = 4.0
 _UNUSED = frozenset({"activation_alpha", "activation_beta"})
 """Parameters of activations; those that a node without names of activations has, sigmoid and tanh, take none."""
 
 
-def recurrent(node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Array] | None:
+def unrounded(value: Array, _: Array) -> Array:
+    """A number as it is."""
+    return value
+
+
+def rounding_by(noise: np.random.Generator, unit: float) -> Rounding:
+    """Numbers with drawn roundings of a few units, each unit relative to the size of what is rounded."""
+    return lambda value, size: value + noise.uniform(-_ULPS, _ULPS, value.shape) * unit * size
+
+
+def recurrent(
+    node: onnx.NodeProto, operands: Sequence[Array | None], rounded: Rounding = unrounded
+) -> list[Array] | None:
     """The results that the node names, in double precision; None where it has attributes that are not known here."""
     named = {a.name for a in node.attribute}
     if not (named if "activations" in named else named - _UNUSED) <= _FORMS:
@@ -46,8 +64,8 @@ def recurrent(node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Ar
     given = (hidden, cell) if _GATES[node.op_type] == 4 else (hidden,)
     all_states, ends = np.zeros((steps, directions, batch, size)), []
     for place in range(directions):
-        optional = [None if o is None else o[place] for o in (bias, peepholes)]
-        step = _STEPS[node.op_type](node, size, weights[place], recurrence[place], *optional)
+        biases, holes = (None if o is None else o[place] for o in (bias, peepholes))
+        step = _STEPS[node.op_type](node, size, weights[place], recurrence[place], biases, holes, rounded)
         if of_integers:
             step = _of_snapped(step)
         start = tuple(np.zeros((batch, size)) if o is None else o[place] for o in given)
@@ -110,39 +128,74 @@ def _sums(node: onnx.NodeProto, size: int, bias: Array | None) -> tuple[list[Arr
     return np.split(of_input, gates), np.split(of_state, gates), bounded
 
 
-def _rnn(node: onnx.NodeProto, size: int, w: Array, r: Array, bias: Array | None, _: Array | None) -> Step:
-    (of_input,), (of_state,), bounded = _sums(node, size, bias)
-    return lambda x, states: (np.tanh(bounded(x @ w.T + of_input + states[0] @ r.T + of_state)),)
+class _Gates:
+    """The arguments of gates: sums of products with the input and with the state, and biases."""
+
+    def __init__(
+        self, node: onnx.NodeProto, size: int, w: Array, r: Array, bias: Array | None, rounded: Rounding
+    ) -> None:
+        number = _GATES[node.op_type]
+        self.of_input, self.of_state, self.bounded = _sums(node, size, bias)
+        self._ws, self._rs, self._rounded = np.split(w, number), np.split(r, number), rounded
+
+    def input(self, place: int, x: Array) -> Array:
+        return self._product(x, self._ws[place]) + self.of_input[place]
+
+    def state(self, place: int, h: Array) -> Array:
+        return self._product(h, self._rs[place]) + self.of_state[place]
+
+    def _product(self, x: Array, w: Array) -> Array:
+        return self._rounded(x @ w.T, np.abs(x) @ np.abs(w).T)
+
+    def logistic(self, argument: Array) -> Array:
+        return self._own(_logistic(self.bounded(argument)))
+
+    def tanh(self, argument: Array) -> Array:
+        return self._own(np.tanh(self.bounded(argument)))
+
+    def sum(self, one: Array, other: Array) -> Array:
+        return self._rounded(one + other, np.abs(one) + np.abs(other))
+
+    def _own(self, value: Array) -> Array:
+        return self._rounded(value, np.abs(value))
 
 
-def _gru(node: onnx.NodeProto, size: int, w: Array, r: Array, bias: Array | None, _: Array | None) -> Step:
-    of_input, of_state, bounded = _sums(node, size, bias)
-    (wz, wr, wh), (rz, rr, rh) = np.split(w, 3), np.split(r, 3)
+def _rnn(
+    node: onnx.NodeProto, size: int, w: Array, r: Array, bias: Array | None, _: Array | None, rounded: Rounding
+) -> Step:
+    gates = _Gates(node, size, w, r, bias, rounded)
+    return lambda x, states: (gates.tanh(gates.input(0, x) + gates.state(0, states[0])),)
+
+
+def _gru(
+    node: onnx.NodeProto, size: int, w: Array, r: Array, bias: Array | None, _: Array | None, rounded: Rounding
+) -> Step:
+    gates = _Gates(node, size, w, r, bias, rounded)
     outside = bool(attribute(node, "linear_before_reset", 0))
 
     def step(x: Array, states: States) -> States:
         (h,) = states
-        update = _logistic(bounded(x @ wz.T + of_input[0] + h @ rz.T + of_state[0]))
-        reset = _logistic(bounded(x @ wr.T + of_input[1] + h @ rr.T + of_state[1]))
-        past = reset * (h @ rh.T + of_state[2]) if outside else (reset * h) @ rh.T + of_state[2]
-        return ((1 - update) * np.tanh(bounded(x @ wh.T + of_input[2] + past)) + update * h,)
+        update, reset = (gates.logistic(gates.input(place, x) + gates.state(place, h)) for place in (0, 1))
+        past = reset * gates.state(2, h) if outside else gates.state(2, reset * h)
+        return (gates.sum((1 - update) * gates.tanh(gates.input(2, x) + past), update * h),)
 
     return step
 
 
-def _lstm(node: onnx.NodeProto, size: int, w: Array, r: Array, bias: Array | None, peepholes: Array | None) -> Step:
-    of_input, of_state, bounded = _sums(node, size, bias)
+def _lstm(
+    node: onnx.NodeProto, size: int, w: Array, r: Array, bias: Array | None, peepholes: Array | None, rounded: Rounding
+) -> Step:
+    gates = _Gates(node, size, w, r, bias, rounded)
     pi, po, pf = np.split(np.zeros(3 * size) if peepholes is None else peepholes, 3)
-    ws, rs = np.split(w, 4), np.split(r, 4)
     coupled = bool(attribute(node, "input_forget", 0))
 
     def step(x: Array, states: States) -> States:
         h, c = states
-        i, o, f, g = (x @ ws[k].T + of_input[k] + h @ rs[k].T + of_state[k] for k in range(4))
-        entering = _logistic(bounded(i + pi * c))
-        kept = 1 - entering if coupled else _logistic(bounded(f + pf * c))
-        cell = kept * c + entering * np.tanh(bounded(g))
-        return _logistic(bounded(o + po * cell)) * np.tanh(cell), cell
+        i, o, f, g = (gates.input(place, x) + gates.state(place, h) for place in range(4))
+        entering = gates.logistic(gates.sum(i, pi * c))
+        kept = 1 - entering if coupled else gates.logistic(gates.sum(f, pf * c))
+        cell = gates.sum(kept * c, entering * gates.tanh(g))
+        return gates.logistic(gates.sum(o, po * cell)) * rounded(np.tanh(cell), np.abs(np.tanh(cell))), cell
 
     return step
 

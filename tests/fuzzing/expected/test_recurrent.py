@@ -8,8 +8,11 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
+from smartmem_rules.fuzzing.expected.differences import differences
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference
-from smartmem_rules.fuzzing.expected.recurrent import recurrent
+from smartmem_rules.fuzzing.expected.outputs import Reference
+from smartmem_rules.fuzzing.expected.recurrent import recurrent, rounding_by
+from smartmem_rules.fuzzing.sources.by_name import SOURCES
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
@@ -103,3 +106,30 @@ def test_operands_that_do_not_fit_have_no_reference(operator: str) -> None:
     runner = NodeRunner(node, [helper.make_opsetid("", 14)], {})
     with pytest.raises(NoReference, match="do not fit"):
         runner.native(wide([*operands[:2], weights[:, :, : weights.shape[2] // 2], *operands[3:]]))
+
+
+@pytest.mark.parametrize("operator", GATES)
+def test_products_that_cancel_are_rounded_as_large_as_they_are(operator: str) -> None:
+    """Gates of 0 by two products of 1e4 are known to 1e4 units, those by products of 1 to a few."""
+    unit, spreads = 2.0**-24, []
+    for size in (1.0, 1e4):
+        weights = np.tile(np.array([size, -size]), (1, GATES[operator], 1))
+        operands = [np.ones((1, 1, 2)), weights, np.zeros((1, GATES[operator], 1))]
+        node = helper.make_node(operator, ["x", "w", "r"], ["y"], hidden_size=1)
+        exact = recurrent(node, operands)
+        assert exact is not None
+        drawn_ones = [recurrent(node, operands, rounding_by(np.random.default_rng(k), unit)) for k in range(20)]
+        spreads.append(max(float(np.abs(one[0] - exact[0]).max()) for one in drawn_ones if one is not None))
+    assert 0 < spreads[0] < 16 * unit
+    assert 0.1e4 * unit < spreads[1] < 16e4 * unit
+
+
+def test_a_state_near_zero_behind_a_view_is_as_exact_as_its_gates() -> None:
+    """Dynamic 2550000256: -0.0015140 was 2.4e-8 off, by gates that are rounded as numbers of their size are."""
+    case = SOURCES["dynamic"](2550000256)
+    reference = Reference(case.model, case.feeds)
+    expected, off = {"t3": reference.expected()["t3"]}, reference.native_outputs()["t3"].copy()
+    off[4, 2, 0] += np.float32(2.4e-8)
+    assert not differences({"t3": off}, expected)
+    off[4, 2, 0] += np.float32(1e-5)
+    assert differences({"t3": off}, expected)
