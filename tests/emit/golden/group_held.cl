@@ -316,45 +316,82 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 
-    for (int place = thread; place < 1024; place += 128) {
-        const int tile_row = place / 16;
-        const int tile_column = place % 16 * 4;
-
-        const int i1 = first_row + tile_row;
-        if (i1 < 40) {
+    for (int first_place = thread; first_place < 1024; first_place += 512) {
+        float4 kept_float0[4];
+        #pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const int place = first_place + e * 128;
+            const int tile_row = place / 16;
+            const int tile_column = place % 16 * 4;
+            const int i1 = min(first_row + tile_row, 39);
         __local const float* sums = memory + place / 16 * 72 + place % 16 * 4;
         float4 finished = *(__local const float4*)sums;
 
 if (column_tile < 1) {
-            const int i6 = (column_tile - 0) * 16 + tile_column / 4;
-            if (i6 < 8) {
+                const int own = (column_tile - 0) * 16 + tile_column / 4;
+                const int i6 = min(own, 7);
+{
      {
-         {
-            vstore_half4_rte(finished, 0, p2 + (i1 * 32 + i6 * 4));
-        }
+        kept_float0[e] = finished;
     }
+                }
             }
-        }
 else if (column_tile < 2) {
-            const int i7 = (column_tile - 1) * 16 + tile_column / 4;
-            if (i7 < 8) {
+                const int own = (column_tile - 1) * 16 + tile_column / 4;
+                const int i7 = min(own, 7);
+{
      {
-         {
-            vstore_half4_rte(finished, 0, p3 + (i1 * 32 + i7 * 4));
-        }
+        kept_float0[e] = finished;
     }
+                }
             }
-        }
 else if (column_tile < 3) {
-            const int i8 = (column_tile - 2) * 16 + tile_column / 4;
-            if (i8 < 8) {
+                const int own = (column_tile - 2) * 16 + tile_column / 4;
+                const int i8 = min(own, 7);
+{
      {
-         {
-            vstore_half4_rte(finished, 0, p4 + (i1 * 32 + i8 * 4));
-        }
+        kept_float0[e] = finished;
     }
+                }
             }
+
         }
+        #pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const int place = first_place + e * 128;
+            const int tile_row = place / 16;
+            const int tile_column = place % 16 * 4;
+            const int i1 = first_row + tile_row;
+if (i1 < 40) {
+if (column_tile < 1) {
+                const int own = (column_tile - 0) * 16 + tile_column / 4;
+                const int i6 = own;
+if (own < 8) {
+     {
+        vstore_half4_rte(kept_float0[e], 0, p2 + (i1 * 32 + i6 * 4));
+    }
+                }
+            }
+else if (column_tile < 2) {
+                const int own = (column_tile - 1) * 16 + tile_column / 4;
+                const int i7 = own;
+if (own < 8) {
+     {
+        vstore_half4_rte(kept_float0[e], 0, p3 + (i1 * 32 + i7 * 4));
+    }
+                }
+            }
+else if (column_tile < 3) {
+                const int own = (column_tile - 2) * 16 + tile_column / 4;
+                const int i8 = own;
+if (own < 8) {
+     {
+        vstore_half4_rte(kept_float0[e], 0, p4 + (i1 * 32 + i8 * 4));
+    }
+                }
+            }
+
+            }
         }
     }
 }
