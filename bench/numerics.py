@@ -273,29 +273,41 @@ def table(topic: str) -> str:
 
 def ulps_table() -> str:
     """Markdown: the largest error found of each elementary function, in single and double precision."""
-    from tests.numerics.device_functions import run_primitive
+    from tests.numerics.device_functions import is_cpu, run_primitive
     from tests.numerics.test_elementary import FUNCTIONS, Function, drawn, unit
 
     single, double = drawn(count=1 << 20), drawn("float64", 1 << 16)
     lines = ["| function | float32, found | bound | float64, found | bound |", "|---|---:|---:|---:|---:|"]
     for name, function in FUNCTIONS.items():
-        found = unit("float32", function, single, run_primitive(name, [single], ["float32"], "float32", 8))[0]
+        made = run_primitive(name, [single], ["float32"], "float32", 8, is_cpu())
+        found = unit("float32", function, single, made)[0]
         wide = "-"
         if name not in ("expm1", "log1p", "erf"):
-            exact = Function(function.exact, 0.0)
-            wide = f"{unit('float64', exact, double, run_primitive(name, [double], ['float64'], 'float64'))[0]:.2f}"
-        bound = f"{function.bound:g}" + (f" above {function.low:g}" if np.isfinite(function.low) else "")
-        lines.append(f"| {name} | {found:.2f} | {bound} | {wide} | {function.double:g} |")
+            exact = Function(function.exact, 0.0, 0.0)
+            made = run_primitive(name, [double], ["float64"], "float64", cpu=is_cpu())
+            wide = f"{unit('float64', exact, double, made)[0]:.2f}"
+        bounds = (function.bound, function.double) if is_cpu() else (function.elsewhere, function.elsewhere)
+        bound = f"{bounds[0]:g}" + (f" above {function.low:g}" if np.isfinite(function.low) else "")
+        lines.append(f"| {name} | {found:.2f} | {bound} | {wide} | {bounds[1]:g} |")
     return "\n".join(lines)
 
 
-TABLES = {**{topic: topic for topic in dict.fromkeys(case.topic for case in CASES)}, "ulps": "ulps"}
+ULPS = ("ulps", "ulps_elsewhere")
+"""Errors on a CPU, and on a device that is none; the one at hand gives one of them."""
+TABLES = (*dict.fromkeys(case.topic for case in CASES), *ULPS)
+
+
+def tables_here() -> list[str]:
+    """The tables that the device at hand can give."""
+    from tests.numerics.device_functions import is_cpu
+
+    return [name for name in TABLES if name != ULPS[is_cpu()]]
 
 
 def written(page: str, only: Sequence[str] = ()) -> str:
     """The page with its tables measured anew."""
-    for name in only or TABLES:
-        made = ulps_table() if name == "ulps" else table(name)
+    for name in only or tables_here():
+        made = ulps_table() if name in ULPS else table(name)
         mark = re.compile(rf"(<!-- table {name} -->\n).*?(<!-- end -->)", re.S)
         page, count = mark.subn(lambda found, made=made: f"{found[1]}{made}\n{found[2]}", page)  # type: ignore[misc]
         if not count:
@@ -306,11 +318,11 @@ def written(page: str, only: Sequence[str] = ()) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--write", type=Path, help="the page whose tables are written anew")
-    parser.add_argument("--only", nargs="*", choices=list(TABLES), default=[], help="tables, by default all")
+    parser.add_argument("--only", nargs="*", choices=TABLES, default=[], help="tables, by default all of this device")
     arguments = parser.parse_args()
     if arguments.write is None:
-        for name in arguments.only or TABLES:
-            sys.stdout.write(f"## {name}\n{ulps_table() if name == 'ulps' else table(name)}\n")
+        for name in arguments.only or tables_here():
+            sys.stdout.write(f"## {name}\n{ulps_table() if name in ULPS else table(name)}\n")
         return
     arguments.write.write_text(written(arguments.write.read_text("utf-8"), arguments.only), "utf-8")
 

@@ -266,6 +266,7 @@ def generate(
     block: int = 256,
     cache: str = "model",
     inputs: Mapping[str, object] | None = None,
+    with_past: ModelSource | None = None,
     **options: Any,
 ) -> list[list[int]]:
     """The tokens with which a language model goes on, for each prompt; a stop token at the end included.
@@ -287,18 +288,22 @@ def generate(
         cache: `model` keeps keys and values in the model's own type, `int8` as integers, off by at most 1/254 of the
             largest magnitude of their row (docs/generate.md).
         inputs: an array for each further input of the model, which stays the same over the steps (Whisper's sounds).
+        with_past: where two files are one model (optimum's `decoder_with_past_model.onnx`), the decoder behind the
+            cache; `model` is then the one for prompts.
         options: `rules`, `device`, `level`, `dtype`, `disable` and `limits` of `optimize`.
 
     Raises:
-        GenerateError: the model has no cache, or a prompt or an option cannot be used; nothing has run.
+        GenerateError: the model has no cache, two models do not belong together, or a prompt or an option cannot be
+            used; nothing has run.
         GraphError, LanguageError, DeviceError, PlanError, BuildError, RunError: as `optimize`.
     """
     from smartmem_rules.decoding.generate import generate as generated  # start-up time
 
     check_kinds({"inputs": inputs, **options}, {**OPTIONS, "inputs": ARRAYS.or_none()})
     return generated(
-        model, prompts, tokens, temperature, top_k, top_p, seed, stop, bound, block, cache, inputs, **options
-    )
+        model, prompts, tokens, temperature, top_k, top_p, seed, stop, bound, block, cache, inputs, with_past,
+        **options,
+    )  # fmt: skip
 
 
 @takes(graph=GRAPH, certificate=FILE)

@@ -40,7 +40,7 @@ class Generator:
     One call at a time uses it; a call that fails or is left leaves it ready for the next one.
     """
 
-    @takes(model=MODEL, progress=CALLED.or_none(), dims=EXTENTS.or_none())
+    @takes(model=MODEL, progress=CALLED.or_none(), dims=EXTENTS.or_none(), with_past=MODEL.or_none())
     def __init__(
         self,
         model: ModelSource,
@@ -50,6 +50,7 @@ class Generator:
         progress: Progress | None = None,
         cache: str = OWN,
         dims: Mapping[str, int] | None = None,
+        with_past: ModelSource | None = None,
         **options: Any,
     ) -> None:
         """Read the model and find out how it uses its cache; plans are made when they are first needed.
@@ -63,10 +64,11 @@ class Generator:
             cache: `model` keeps keys and values in the model's own type, `int8` as integers with a scale for each
                 position, sequence and head (`decoding.model.parts`).
             dims: of the open extents of further inputs (an encoder's states), which stay the same over the steps.
+            with_past: where two files are one model, the decoder behind the cache; `model` is then the one for prompts.
             options: `rules`, `device`, `level`, `dtype`, `disable` and `limits` of `optimize`.
 
         Raises:
-            GenerateError: the model has no cache, or a number is out of its range.
+            GenerateError: the model has no cache, two models do not belong together, or a number is out of its range.
             GraphError: the model is damaged or uses something that no rule covers.
             DeviceError: there is no such device.
         """
@@ -77,7 +79,9 @@ class Generator:
             raise GenerateError("a cache of 1 token holds no prompt with a token behind it; give a bound from 2 on")
         if not isinstance(cache, str) or cache not in TYPES:
             raise GenerateError(f"there is no cache of type {cache!r}; give {' or '.join(TYPES)}")
-        self.plans: Plans = plans_of(model, sequences, bound, cache, dims or {}, cast("PlanOptions", options), progress)
+        self.plans: Plans = plans_of(
+            model, sequences, bound, cache, dims or {}, cast("PlanOptions", options), progress, with_past
+        )
         self.sizes = Sizes(sequences=sequences, block=block, bound=bound)
         in_place = self.plans.facts.growth.in_place
         self.cache = Cache(self.plans.parts, self.sizes, self.plans.device, self.plans.home.context, not in_place)

@@ -128,8 +128,9 @@ class Plans:
         return tuple(self._made.values())
 
     def _plan_of(self, step: Step | str) -> Plan:
-        purpose = f"{step} within {self.reading.bound} of {self.facts.given}"
-        return self.keeping.plan(purpose, lambda: self._planned(self._graph_of(step)))
+        purpose = f"{step} within {self.reading.bound} of {self.facts.given} by {self.interface}"
+        behind = isinstance(step, Step) and step.behind
+        return self.keeping.plan(purpose, lambda: self._planned(self._graph_of(step)), behind)
 
     def _graph_of(self, step: Step | str) -> Graph:
         if isinstance(step, Step):
@@ -161,23 +162,25 @@ def plans_of(
     dims: Mapping[str, int],
     options: PlanOptions,
     progress: Progress | None = None,
+    with_past: ModelSource | None = None,
 ) -> Plans:
     """What is needed to make the plans of a model.
 
     Args:
         cache: the type in which the cache is kept.
         dims: of the open extents of further inputs.
+        with_past: of two decoders, the one behind the cache.
 
     Raises:
         GenerateError: the model has no cache, not so many positions, or a cache that cannot be kept so.
         GraphError: the model is damaged or uses something that no rule covers.
         DeviceError: there is no such device.
     """
-    reading = Reading(source=source, sequences=sequences, bound=bound, options=options)
+    reading = Reading(source=source, with_past=with_past, sequences=sequences, bound=bound, options=options)
     target = target_of(options.get("device", AUTO), reading.base)
     if target.device is None:
         raise DeviceError(f"there is no OpenCL device here to generate with a plan for {target.name}")
-    keeping = Keeping(source, options, target.device)
+    keeping = Keeping(source, options, target.device, with_past)
     facts = keeping.facts(f"{sequences} within {bound} with {sorted(dims.items())}", lambda: reading.facts(dims))
     if facts.positions is not None and bound > facts.positions:
         raise GenerateError(

@@ -41,24 +41,24 @@ class Expected:
 
 
 def by_onnxruntime(
-    model: onnx.ModelProto, prompt: Sequence[int], tokens: int, further: Mapping[str, Any] | None = None
+    model: onnx.ModelProto,
+    prompt: Sequence[int],
+    tokens: int,
+    further: Mapping[str, Any] | None = None,
+    with_past: onnx.ModelProto | None = None,
 ) -> Expected:
     """Greedy tokens of one sequence by ONNX Runtime without its optimizer, in a loop over past and present.
 
     Args:
         further: inputs that stay the same over the steps.
+        with_past: takes the tokens behind the prompt, where the model takes the prompt alone.
     """
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    inputs = {value.name: value.shape for value in session.get_inputs()}
-    names = [value.name for value in session.get_outputs()]
+    session = session_of(model)
+    later = session if with_past is None else session_of(with_past)
     cached: dict[str, Any] = {
-        name: np.zeros((1, shape[1], 0, shape[3]), np.float32)
-        for name, shape in inputs.items()
-        if name.startswith("past_key_values.") and name not in (further or {})
+        value.name: np.zeros((1, value.shape[1], 0, value.shape[3]), np.float32)
+        for value in session.get_inputs()
+        if value.name.startswith("past_key_values.") and value.name not in (further or {})
     }
     past, given = 0, np.array([prompt], np.int64)
     found, gaps = [], []
@@ -71,10 +71,12 @@ def by_onnxruntime(
             **cached,
             **(further or {}),
         }
-        outputs = dict(
-            zip(names, session.run(None, {name: feeds[name] for name in inputs}), strict=True),
-        )
-        cached = {name: outputs[name.replace("past_key_values", "present")] for name in cached}
+        names = [value.name for value in session.get_outputs()]
+        wanted = {value.name: feeds[value.name] for value in session.get_inputs()}
+        outputs = dict(zip(names, session.run(None, wanted), strict=True))
+        presents = {name: array for name, array in outputs.items() if name.startswith("present.")}
+        cached |= {name.replace("present", "past_key_values"): array for name, array in presents.items()}
+        session = later
         past += count
         logits = np.asarray(outputs["logits"])[0, -1]
         second, first = np.sort(logits)[-2:]
@@ -82,3 +84,12 @@ def by_onnxruntime(
         gaps.append(float(first - second))
         given = np.array([[found[-1]]], np.int64)
     return Expected(tokens=found, gaps=gaps)
+
+
+def session_of(model: onnx.ModelProto) -> Any:
+    """A model in ONNX Runtime, without its optimizer."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])

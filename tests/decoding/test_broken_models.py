@@ -75,13 +75,6 @@ def test_caches_and_heads_that_cannot_be_are_refused_before_anything_runs(broken
         Generator(broken, bound=BOUND, block=BLOCK)
 
 
-def test_merged_models_are_refused() -> None:
-    model = copied("llama_tiny")
-    model.graph.input.append(helper.make_tensor_value_info("use_cache_branch", onnx.TensorProto.BOOL, [1]))
-    with pytest.raises(GenerateError, match="use_cache_branch chooses between two merged models"):
-        Generator(model, bound=BOUND, block=BLOCK)
-
-
 @pytest.mark.parametrize(
     ("kind", "said"), [(1, "holds float32, and generation feeds int64"), (-(2**31), "not one of ONNX")]
 )

@@ -27,6 +27,12 @@ def _queue() -> cl.CommandQueue:
     return cl.CommandQueue(cl.Context([choose().handle]))
 
 
+@cache
+def is_cpu() -> bool:
+    """Whether the device at hand runs kernels with the prelude of CPUs."""
+    return choose().kind == "cpu"
+
+
 def in_registers(array: Array, dtype: str) -> Array:
     """The elements as a kernel holds them."""
     return np.ascontiguousarray(array.astype(_REGISTERS[compute_type(dtype)]))
@@ -86,11 +92,12 @@ def _program(text: str, cpu: bool) -> cl.Program:
     prelude = (templates_path() / "prelude.cl").read_text("utf-8")
     head = "#define SMR_CPU\n" if cpu else ""
     source = head + prelude + text
+    options = choose().workaround("option")
     known = declarations() if choose().workaround("parses_all_declarations") else None
     if known is None:
-        return cl.Program(_queue().context, source).build()
+        return cl.Program(_queue().context, source).build(options=options)
     # as the runtime compiles kernels, in a third of the time
-    return cl.Program(_queue().context, known.before(source) + source).build(options=[OWN_DECLARATIONS])
+    return cl.Program(_queue().context, known.before(source) + source).build(options=[OWN_DECLARATIONS, *options])
 
 
 def ulps(found: Array, exact: Array, dtype: str = "float32") -> Array:

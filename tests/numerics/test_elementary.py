@@ -1,6 +1,7 @@
 """Elementary functions on the device against double precision: a bound in ulps each, and no lane asks its neighbours.
 
-The bounds are those of docs/numerics.md.  `--all` draws 64 times as many numbers.
+The bounds are those of docs/numerics.md: of CPUs, or of other devices where the device at hand is none.  `--all` draws
+64 times as many numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.numerics import special
-from tests.numerics.device_functions import WIDTHS, Array, run_primitive, ulps
+from tests.numerics.device_functions import WIDTHS, Array, is_cpu, run_primitive, ulps
 
 pytestmark = pytest.mark.sampled(6)
 
@@ -30,12 +31,15 @@ class Function:
     Attributes:
         exact: its values in double precision.
         bound: of the error on CPUs, in ulps of float32.
-        double: of the error in float64, in ulps; numpy's own error included.
+        elsewhere: of the error on all other devices, in both precisions; what OpenCL allows (full profile) but for
+            functions of our own.
+        double: of the error in float64 on CPUs, in ulps; numpy's own error included.
         low, high: where the bound holds; elsewhere the error is absolute, below `least`.
     """
 
     exact: Callable[[Array], Array]
     bound: float
+    elsewhere: float
     double: float = 2.0
     low: float = -INFINITE
     high: float = INFINITE
@@ -51,32 +55,32 @@ def _sigmoid(x: Array) -> Array:
 
 
 FUNCTIONS = {
-    "exp": Function(np.exp, 1.5, low=-86.98, least=1.7e-38),
-    "expm1": Function(np.expm1, 1.5),
-    "log": Function(np.log, 1.0),
-    "log1p": Function(np.log1p, 1.5),
-    "sqrt": Function(np.sqrt, 0.5, double=0.5),
-    "rsqrt": Function(lambda x: 1 / np.sqrt(x), 1.5),
-    "recip": Function(lambda x: 1 / x, 0.5, double=0.5),
-    "sin": Function(np.sin, 2.5),
-    "cos": Function(np.cos, 2.5),
-    "tan": Function(np.tan, 4.0, double=4.0),
-    "asin": Function(np.arcsin, 1.0),
-    "acos": Function(np.arccos, 1.0),
-    "atan": Function(np.arctan, 1.0),
-    "sinh": Function(np.sinh, 2.5, double=3.0),
-    "cosh": Function(np.cosh, 2.5, double=3.0),
-    "tanh": Function(np.tanh, 1.5, double=3.0),
-    "asinh": Function(np.arcsinh, 2.0, double=3.0),
-    "acosh": Function(np.arccosh, 2.0, double=3.0),
-    "atanh": Function(np.arctanh, 1.5, double=3.0),
-    "erf": Function(_erf, 64.0),
-    "sigmoid": Function(_sigmoid, 3.0, low=-86.0, least=5e-38),
-    "floor": Function(np.floor, 0.0, double=0.0),
-    "ceil": Function(np.ceil, 0.0, double=0.0),
-    "round": Function(np.rint, 0.0, double=0.0),
-    "abs": Function(np.abs, 0.0, double=0.0),
-    "sign": Function(np.sign, 0.0, double=0.0),
+    "exp": Function(np.exp, 1.5, 3.0, low=-86.98, least=1.7e-38),
+    "expm1": Function(np.expm1, 1.5, 3.0),
+    "log": Function(np.log, 1.0, 3.0),
+    "log1p": Function(np.log1p, 1.5, 2.0),
+    "sqrt": Function(np.sqrt, 0.5, 3.0, double=0.5),
+    "rsqrt": Function(lambda x: 1 / np.sqrt(x), 1.5, 2.0),
+    "recip": Function(lambda x: 1 / x, 0.5, 2.5, double=0.5),
+    "sin": Function(np.sin, 2.5, 4.0),
+    "cos": Function(np.cos, 2.5, 4.0),
+    "tan": Function(np.tan, 4.0, 5.0, double=4.0),
+    "asin": Function(np.arcsin, 1.0, 4.0),
+    "acos": Function(np.arccos, 1.0, 4.0),
+    "atan": Function(np.arctan, 1.0, 5.0),
+    "sinh": Function(np.sinh, 2.5, 4.0, double=3.0),
+    "cosh": Function(np.cosh, 2.5, 4.0, double=3.0),
+    "tanh": Function(np.tanh, 1.5, 5.0, double=3.0),
+    "asinh": Function(np.arcsinh, 2.0, 4.0, double=3.0),
+    "acosh": Function(np.arccosh, 2.0, 4.0, double=3.0),
+    "atanh": Function(np.arctanh, 1.5, 5.0, double=3.0),
+    "erf": Function(_erf, 64.0, 64.0),
+    "sigmoid": Function(_sigmoid, 3.0, 6.0, low=-86.0, least=5e-38),
+    "floor": Function(np.floor, 0.0, 0.0, double=0.0),
+    "ceil": Function(np.ceil, 0.0, 0.0, double=0.0),
+    "round": Function(np.rint, 0.0, 0.0, double=0.0),
+    "abs": Function(np.abs, 0.0, 0.0, double=0.0),
+    "sign": Function(np.sign, 0.0, 0.0, double=0.0),
 }
 
 
@@ -107,9 +111,11 @@ def unit(dtype: Any, function: Function, x: Array, y: Array) -> tuple[float, str
 @pytest.mark.parametrize("width", WIDTHS)
 def test_single_precision(name: str, width: int, all_cases: bool) -> None:
     x = drawn(count=64 * DRAWN if all_cases else DRAWN)
-    y = run_primitive(name, [x], ["float32"], "float32", width)
+    y = run_primitive(name, [x], ["float32"], "float32", width, is_cpu())
     worst, where = unit("float32", FUNCTIONS[name], x, y)
-    assert worst <= FUNCTIONS[name].bound, f"{worst:.3g} ulps: {where}; default_rng({SEED})"
+    assert worst <= (FUNCTIONS[name].bound if is_cpu() else FUNCTIONS[name].elsewhere), (
+        f"{worst:.3g} ulps: {where}; default_rng({SEED})"
+    )
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in ("expm1", "log1p")])
@@ -118,9 +124,11 @@ def test_double_precision(name: str) -> None:
     if name == "erf":
         pytest.skip("numpy has no erf in more than double precision; see test_half_precision")
     x = drawn("float64", 1 << 14)
-    plain = Function(function.exact, 0.0)
-    worst, where = unit("float64", plain, x, run_primitive(name, [x], ["float64"], "float64"))
-    assert worst <= function.double, f"{worst:.3g} ulps: {where}; default_rng({SEED})"
+    plain = Function(function.exact, 0.0, 0.0)
+    worst, where = unit("float64", plain, x, run_primitive(name, [x], ["float64"], "float64", cpu=is_cpu()))
+    assert worst <= (function.double if is_cpu() else function.elsewhere), (
+        f"{worst:.3g} ulps: {where}; default_rng({SEED})"
+    )
 
 
 @pytest.mark.parametrize("cpu", [True, False], ids=["cpu", "others"])
@@ -158,7 +166,9 @@ def test_powers() -> None:
     with np.errstate(all="ignore"):
         exact = np.power(base.astype(np.float64), exponent.astype(np.float64))
     for width in WIDTHS:
-        y = run_primitive("pow", [base, exponent], ["float32"] * 2, "float32", width)
+        y = run_primitive("pow", [base, exponent], ["float32"] * 2, "float32", width, is_cpu())
         distance = ulps(y, exact)
         worst = int(np.argmax(distance))
-        assert distance[worst] <= 1.0, f"{base[worst]!r} ** {exponent[worst]!r} = {y[worst]!r}, not {exact[worst]!r}"
+        assert distance[worst] <= (1.0 if is_cpu() else 16.0), (
+            f"{base[worst]!r} ** {exponent[worst]!r} = {y[worst]!r}, not {exact[worst]!r}"
+        )

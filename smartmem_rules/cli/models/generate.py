@@ -61,6 +61,12 @@ class Asked:
 @click.option(
     "--input", "inputs", multiple=True, callback=given_inputs, metavar="NAME=FILE.npy", help="A further input's values."
 )
+@click.option(
+    "--with-past",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The decoder behind the cache, where MODEL is the one for prompts.",
+)
 @click.option("--cache", type=click.Choice(["model", "int8"]), default="model", show_default=True, help="Its type.")
 @level_option
 @device_option
@@ -84,6 +90,7 @@ def command(
     as_json: bool,
     dims: dict[str, int],
     inputs: dict[str, Path],
+    with_past: Path | None,
     **how: Any,
 ) -> None:
     """Continue prompts with MODEL, a language model that was exported with its cache (past_key_values)."""
@@ -96,8 +103,8 @@ def command(
     how["disable"] = names(how["disable"])
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     with progress_display() as progress:
-        extents = dims | dims_within(model, given) if given else dims
-        generator = Generator(model, len(asked.prompts), bound, block, progress, cache, extents, **how)
+        extents = dims | dims_within(model, given, with_past) if given else dims
+        generator = Generator(model, len(asked.prompts), bound, block, progress, cache, extents, with_past, **how)
         generator.checked(asked.prompts, tokens, sampling, given, asked.stop)  # before plans are made
         generator.prepare(sampling)
     report = _generated(generator, model, asked, sampling, given, shows=not as_json)

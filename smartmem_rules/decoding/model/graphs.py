@@ -27,7 +27,7 @@ LAST, MASK_BEFORE, MASK_NEW = "decoding.last", "decoding.mask_before", "decoding
 TOKEN, VALUES, PLACES = "decoding.token", "decoding.values", "decoding.places"
 COUNTS = "decoding.counts"
 """Of a step that puts new rows behind as many positions as a sequence has: how many these are."""
-_LARGE = 1024
+LARGE = 1024
 """Elements of constants that a shape may be computed from."""
 _END = np.iinfo(np.int64).max
 _STEPS, _LEAST = 127.0, float(np.finfo(np.float32).tiny)
@@ -69,7 +69,7 @@ def without_weights(model: onnx.ModelProto) -> None:
     """Turn large constants into inputs, for who asks for the equations alone."""
     kept = []
     for tensor in model.graph.initializer:
-        if math.prod(tensor.dims) <= _LARGE:
+        if math.prod(tensor.dims) <= LARGE:
             kept.append(tensor)
         elif tensor.name not in {value.name for value in model.graph.input}:
             value = helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))

@@ -4,13 +4,13 @@ them: `input_ids`, `attention_mask`, `position_ids`, `past_key_values.N.key` wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import onnx
 from onnx import TensorProto
 
 from smartmem_rules.decoding.errors import GenerateError
-from smartmem_rules.graph.cached import present_of
+from smartmem_rules.graph.cached import PRESENT, present_of
 from smartmem_rules.graph.weights import dtype_name
 from smartmem_rules.records import dataclass
 
@@ -18,8 +18,6 @@ TOKENS = ("input_ids", "decoder_input_ids")
 MASK = "attention_mask"
 POSITIONS = "position_ids"
 LOGITS = "logits"
-BRANCH = "use_cache_branch"
-"""Of two decoders that optimum merged: whether there is a cache."""
 RANK = 4
 """Of a cached tensor: sequences, heads, positions and channels."""
 
@@ -66,6 +64,7 @@ class Interface:
         positions: whether there is an input of the tokens' positions, [sequences, tokens].
         cached: keys and values of all layers.
         further: inputs that the caller gives once for all steps.
+        carried: of two decoders, the inputs of the one behind the cache that the other one gives once for all steps.
     """
 
     tokens: str
@@ -73,6 +72,7 @@ class Interface:
     positions: bool
     cached: tuple[CachedTensor, ...]
     further: tuple[Further, ...] = ()
+    carried: tuple[str, ...] = ()
 
 
 def interface_of(model: onnx.ModelProto) -> Interface:
@@ -81,43 +81,100 @@ def interface_of(model: onnx.ModelProto) -> Interface:
     Raises:
         GenerateError: the model has no cache, or inputs or outputs that generation does not know.
     """
-    constants = {tensor.name for tensor in model.graph.initializer}
-    inputs = {value.name: value for value in model.graph.input if value.name not in constants}
+    inputs = given_inputs(model)
     outputs = {value.name: value for value in model.graph.output}
-    tokens = next((name for name in TOKENS if name in inputs), None)
-    if tokens is None:
-        raise GenerateError(f"the model has no input {' or '.join(TOKENS)}; its inputs are {_listed(inputs)}")
-    if BRANCH in inputs:
-        raise GenerateError(
-            f"the input {BRANCH} chooses between two merged models, one without a cache and one with it; give one "
-            "model whose cache may be empty (optimum: --no-post-process does not merge)"
-        )
+    tokens = tokens_of(inputs)
     alike = {name: value for name, value in inputs.items() if present_of(name) is not None}
     grown = _open(inputs[tokens], 1) | {part for value in alike.values() for part in _past_extents(value, outputs)}
     cached = tuple(_cached(inputs, outputs, grown))
     if not cached:
+        first = [name for name in outputs if name.startswith(PRESENT)]
         raise GenerateError(
             "the model has no past_key_values.* inputs with present.* outputs, so that every token would compute all "
-            "before it again; export the model with its cache (optimum: --task text-generation-with-past)"
+            "before it again; "
+            + (
+                "it gives a cache, so give the model behind it as well (with_past, --with-past FILE)"
+                if first
+                else "export the model with its cache (optimum: --task text-generation-with-past)"
+            )
         )
     if LOGITS not in outputs:
         raise GenerateError(f"the model has no output {LOGITS}; its outputs are {_listed(outputs)}")
-    known = {tokens, MASK, POSITIONS, *(tensor.past for tensor in cached)}
-    further = tuple(_further(value, inputs[tokens]) for name, value in inputs.items() if name not in known)
-    unknown = [one.name for one in further if grown & set(one.shape)]
+    further = further_of(inputs, tokens, [tensor.past for tensor in cached])
+    refuse_growing(further, grown, tokens)
+    check_types(inputs, tokens)
+    return Interface(tokens=tokens, mask=MASK in inputs, positions=POSITIONS in inputs, cached=cached, further=further)
+
+
+def given_inputs(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
+    """The inputs that are no constants, by name."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    return {value.name: value for value in model.graph.input if value.name not in constants}
+
+
+def tokens_of(inputs: Mapping[str, onnx.ValueInfoProto]) -> str:
+    """The input of the token numbers.
+
+    Raises:
+        GenerateError: there is none.
+    """
+    found = next((name for name in TOKENS if name in inputs), None)
+    if found is None:
+        raise GenerateError(f"the model has no input {' or '.join(TOKENS)}; its inputs are {_listed(inputs)}")
+    return found
+
+
+def further_of(inputs: Mapping[str, onnx.ValueInfoProto], tokens: str, cached: Collection[str]) -> tuple[Further, ...]:
+    """The inputs that generation does not know by their names.
+
+    Args:
+        cached: those that are keys and values of earlier tokens.
+    """
+    known = {tokens, MASK, POSITIONS, *cached}
+    return tuple(_further(value, inputs[tokens]) for name, value in inputs.items() if name not in known)
+
+
+def refuse_growing(further: Iterable[Further], grown: Collection[str], tokens: str) -> None:
+    """Refuse further inputs that have one of the extents that grow with the tokens.
+
+    Raises:
+        GenerateError: there is one.
+    """
+    unknown = [one.name for one in further if set(grown) & set(one.shape)]
     if unknown:
         raise GenerateError(
             f"generation does not know what to give for {', '.join(unknown)} in each step; it feeds {tokens}, {MASK}, "
             f"{POSITIONS} and past_key_values.*, and further inputs that do not grow with the tokens: export the model "
             "without other inputs, or make them constants"
         )
+
+
+def check_types(inputs: Mapping[str, onnx.ValueInfoProto], tokens: str) -> None:
+    """Refuse tokens, masks and positions of another type than int64.
+
+    Raises:
+        GenerateError: there is one.
+    """
     for name in (tokens, MASK, POSITIONS):
         kind = inputs[name].type.tensor_type.elem_type if name in inputs else TensorProto.INT64
         if kind != TensorProto.INT64:
             raise GenerateError(
                 f"the input {name!r} holds {dtype_name(kind)}, and generation feeds int64; export the model again"
             )
-    return Interface(tokens=tokens, mask=MASK in inputs, positions=POSITIONS in inputs, cached=cached, further=further)
+
+
+def refuse_single_tokens(model: onnx.ModelProto, interface: Interface) -> None:
+    """Refuse a model that takes one token at a time where it has to take prompts.
+
+    Raises:
+        GenerateError: its input of tokens has one place.
+    """
+    dims = given_inputs(model)[interface.tokens].type.tensor_type.shape.dim
+    if len(dims) > 1 and dims[1].dim_value == 1:
+        raise GenerateError(
+            f"the input {interface.tokens} takes one token of each sequence, and a prompt has several; give the model "
+            "for prompts, and this one behind it (with_past, --with-past FILE), or export it with an open extent"
+        )
 
 
 def _open(value: onnx.ValueInfoProto, axis: int) -> set[str]:
@@ -162,7 +219,7 @@ def _cached(
         if len(extents) != RANK or len(unknown) != 1:
             raise GenerateError(
                 f"the input {name!r} has to be [sequences, heads, positions, channels] with numbers of heads and "
-                f"channels that are known, and is {_shape_text(value)}; export the model again"
+                f"channels that are known, and is {shape_text(value)}; export the model again"
             )
         shape = (0, *extents[1:])
         yield CachedTensor(
@@ -170,7 +227,7 @@ def _cached(
         )
 
 
-def _shape_text(value: onnx.ValueInfoProto) -> str:
+def shape_text(value: onnx.ValueInfoProto) -> str:
     dims = value.type.tensor_type.shape.dim
     return f"[{', '.join(str(dim.dim_value) if dim.HasField('dim_value') else dim.dim_param or '?' for dim in dims)}]"
 

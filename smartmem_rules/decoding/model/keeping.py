@@ -57,18 +57,26 @@ class Facts:
 class Keeping:
     """The user's store of plans for one model and its options; nothing is kept where that is switched off."""
 
-    def __init__(self, source: ModelSource, options: PlanOptions, device: Device) -> None:
+    def __init__(
+        self, source: ModelSource, options: PlanOptions, device: Device, with_past: ModelSource | None = None
+    ) -> None:
         """Args:
         options: arguments of `optimize`, of which the plans depend.
+        with_past: of two decoders, the one behind the cache.
         """
         self._source = source
+        self._with_past = with_past
         self._options: PlanOptions = {**options, "device": device.place}
         self._device = device
         self._store = PlanStore.of_user()
 
-    def plan(self, purpose: str, make: Callable[[], Plan]) -> Plan:
-        """The plan that was kept for a purpose, else a new one, which is kept: then read again, to be mapped."""
-        key = self._key(purpose)
+    def plan(self, purpose: str, make: Callable[[], Plan], behind: bool) -> Plan:
+        """The plan that was kept for a purpose, else a new one, which is kept: then read again, to be mapped.
+
+        Args:
+            behind: whether it is a plan of the decoder behind the cache, where there are two.
+        """
+        key = self._key(purpose, self._with_past if behind and self._with_past is not None else self._source)
         found = None if key is None else self._store.read(key)
         if found is not None:
             return found.plan
@@ -81,23 +89,32 @@ class Keeping:
 
     def facts(self, purpose: str, find: Callable[[], Facts]) -> Facts:
         """What was found out about the model for a purpose before, else what is found out now."""
-        key = self._key(f"facts of {purpose}")
-        if key is None or self._store.folder is None:
+        keys = self._keys_of_facts(purpose)
+        if not keys or self._store.folder is None:
             return find()
+        key = keys[-1]
         path = self._store.folder / f"{key.digest}{_ENDING}"
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             return _facts(json.loads(path.read_text("utf-8")))
         found = find()
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            if key.holds():
+            if all(one.holds() for one in keys):
                 write_whole(path, json.dumps(asdict(found)).encode())
         return found
 
-    def _key(self, purpose: str) -> PlanKey | None:
+    def _keys_of_facts(self, purpose: str) -> list[PlanKey]:
+        """The key of each of the models, of which the last one is that of all; none where there are no keys."""
+        first = self._key(f"facts of {purpose}", self._source)
+        if first is None or self._with_past is None:
+            return [] if first is None else [first]
+        both = self._key(f"facts behind {first.digest}", self._with_past)
+        return [] if both is None else [first, both]
+
+    def _key(self, purpose: str, source: ModelSource) -> PlanKey | None:
         if self._store.folder is None:
             return None
-        return key_of(self._source, self._options.get("rules", ()), {**self._options, "generation": purpose})
+        return key_of(source, self._options.get("rules", ()), {**self._options, "generation": purpose})
 
 
 def _facts(data: dict[str, Any]) -> Facts:
@@ -108,7 +125,7 @@ def _facts(data: dict[str, Any]) -> Facts:
         name: tuple(Given(**{**one, "shape": tuple(one["shape"])}) for one in data[name])
         for name in ("further", "once")
     }
-    interface = Interface(**{**held, "cached": cached, "further": open_})
+    interface = Interface(**{**held, "cached": cached, "further": open_, "carried": tuple(held["carried"])})
     return Facts(**{**data, **fixed, "interface": interface, "growth": Growth(**data["growth"])})
 
 

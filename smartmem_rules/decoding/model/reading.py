@@ -14,8 +14,16 @@ from smartmem_rules.decoding.choosing import GREATEST, Selection
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.decoding.model.graphs import PAST, SEQUENCE, Step, make_step, without_weights
 from smartmem_rules.decoding.model.growth import growth_of
-from smartmem_rules.decoding.model.interface import LOGITS, POSITIONS, Interface, interface_of
+from smartmem_rules.decoding.model.interface import LOGITS, POSITIONS, Interface, interface_of, refuse_single_tokens
 from smartmem_rules.decoding.model.keeping import Facts
+from smartmem_rules.decoding.model.pairs import (
+    carried_once,
+    check_weights,
+    is_merged,
+    paired_interface,
+    read_carried,
+    take_branch,
+)
 from smartmem_rules.decoding.model.parts import parts_of
 from smartmem_rules.decoding.model.unchanging import Given, computed_once, make_once, with_extents
 from smartmem_rules.graph.failures import UncoveredNodesError
@@ -44,6 +52,7 @@ class Reading:
     """A model that is read for a number of sequences and a bound of the cache.
 
     Attributes:
+        with_past: of two decoders, the one behind the cache; `source` is then the one for prompts.
         options: arguments of `optimize`.
     """
 
@@ -51,6 +60,7 @@ class Reading:
     sequences: int
     bound: int
     options: PlanOptions
+    with_past: ModelSource | None = None
 
     @cached_property
     def base(self) -> RuleBase:
@@ -64,7 +74,9 @@ class Reading:
             GenerateError: it cannot be for so many tokens, or does not give the logits of all of them.
             GraphError: the model is damaged or uses something that no rule covers.
         """
-        model, folder = self._own_model()
+        model, folder = self._part(step.behind)
+        if step.behind:
+            read_carried(model, interface)
         make_step(model, interface, step)
         graph = self._imported(model, folder, step)
         _check_logits(graph, interface.tokens)
@@ -73,22 +85,66 @@ class Reading:
 
     def once(self, interface: Interface, further: Sequence[Given], outputs: Sequence[Given]) -> Graph:
         """The graph of what is computed once."""
-        model, folder = self._own_model()
+        model, folder = self._part(behind=False)
         make_once(model, interface, further, [one.name for one in outputs])
         return self._import(model, folder, {})
 
     def facts(self, dims: Mapping[str, int]) -> Facts:
-        """What the graphs say, for which no weights are read.
+        """What the graphs say, for which no weights are read but the beginnings of those of two files.
 
         Args:
             dims: of the open extents of further inputs.
+
+        Raises:
+            GenerateError: the model has no cache, or two models do not belong together.
+            GraphError: a model is damaged or uses something that no rule covers.
         """
-        model, folder = self._own_model()
+        model, folder = _own_model(self.source)
+        if self.with_past is not None or is_merged(model):
+            return self._facts_of_two(dims)
         interface = interface_of(model)
+        refuse_single_tokens(model, interface)
         further = with_extents(interface.further, self.sequences, dims)
         names = computed_once(model.graph, interface)
         without_weights(model)
         once = self._once(model, folder, interface, further, names)
+        return self._facts(model, folder, interface, further, once)
+
+    def _facts_of_two(self, dims: Mapping[str, int]) -> Facts:
+        """Those of two decoders."""
+        prompts, folder = self._part(behind=False)
+        tokens, other_folder = self._part(behind=True)
+        interface = paired_interface(prompts, tokens)
+        if self.with_past is not None:
+            check_weights(prompts, folder, tokens, other_folder)
+        further = with_extents(interface.further, self.sequences, dims)
+        names = carried_once(prompts, interface)
+        without_weights(prompts)
+        without_weights(tokens)
+        once = self._once(prompts, folder, interface, further, names)
+        read_carried(tokens, interface)
+        facts = self._facts(tokens, other_folder, interface, further, once)
+        step = Step(sequences=self.sequences, behind=False, selection=Selection(kind=GREATEST), given=(*further, *once))
+        make_step(prompts, interface, step)
+        graph = self._imported(prompts, folder, step)
+        _check_presents(graph, interface, step)
+        vocabulary = input_bounds(graph).get(interface.tokens)
+        if vocabulary != facts.vocabulary:
+            raise GenerateError(
+                f"the two models do not belong together: one knows {vocabulary} tokens, and the other "
+                f"{facts.vocabulary}; give the two files of one export"
+            )
+        return facts
+
+    def _facts(
+        self,
+        model: onnx.ModelProto,
+        folder: Path | None,
+        interface: Interface,
+        further: tuple[Given, ...],
+        once: tuple[Given, ...],
+    ) -> Facts:
+        """What the graph of a step behind a cache says."""
         step = Step(sequences=self.sequences, behind=True, selection=Selection(kind=GREATEST), given=(*further, *once))
         make_step(model, interface, step)
         graph = self._imported(model, folder, step)
@@ -132,14 +188,8 @@ class Reading:
         )
         return tuple(one for one in found if one.dtype in _FLOATS)
 
-    def _own_model(self) -> tuple[onnx.ModelProto, Path | None]:
-        """The model, to be changed, and the folder where its data files are."""
-        model, folder = load_model(self.source)
-        if model is not self.source:
-            return model, folder
-        copied = onnx.ModelProto()
-        copied.CopyFrom(model)
-        return copied, folder
+    def _part(self, behind: bool) -> tuple[onnx.ModelProto, Path | None]:
+        return _part(self.source, self.with_past, behind)
 
     def _imported(self, model: onnx.ModelProto, folder: Path | None, step: Step) -> Graph:
         # the last token of a full cache and a longest prompt both need a place more
@@ -161,6 +211,41 @@ class Reading:
 
     def _import(self, model: onnx.ModelProto, folder: Path | None, dims: Dims) -> Graph:
         return import_model(model, self.base, dims, limits=self.options.get("limits", DEFAULT_LIMITS), folder=folder)
+
+
+def _own_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
+    """A model, to be changed, and the folder where its data files are.
+
+    Raises:
+        GraphError: there is no such file, or it is no ONNX model.
+    """
+    model, folder = load_model(source)
+    if model is not source:
+        return model, folder
+    copied = onnx.ModelProto()
+    copied.CopyFrom(model)
+    return copied, folder
+
+
+def _part(source: ModelSource, with_past: ModelSource | None, behind: bool) -> tuple[onnx.ModelProto, Path | None]:
+    """The model of a step, to be changed: of two decoders, the one that the step is for."""
+    model, folder = _own_model(with_past if behind and with_past is not None else source)
+    if with_past is None and is_merged(model):
+        take_branch(model, behind)
+    return model, folder
+
+
+def interface_within(source: ModelSource, with_past: ModelSource | None) -> Interface:
+    """The inputs and outputs of a model, or of two decoders.
+
+    Raises:
+        GenerateError: there is no cache, or the two do not belong together.
+        GraphError: a model is damaged.
+    """
+    model, _ = _own_model(source)
+    if with_past is None and not is_merged(model):
+        return interface_of(model)
+    return paired_interface(*(_part(source, with_past, behind)[0] for behind in (False, True)))
 
 
 def _check_logits(graph: Graph, tokens: str) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 import onnx
 import pytest
 
+from bench.zoo.two_decoders import two_decoders
 from smartmem_rules.decoding import plans
+from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.decoding.generator import Generator
 from smartmem_rules.decoding.model import reading
 from smartmem_rules.decoding.model.growth import COUNTED
-from tests.decoding.models import model_of
+from tests.decoding.models import by_onnxruntime, model_of
 
 PROMPT = [5, 7, 11]
 SETTLED = 0.05
@@ -55,3 +57,22 @@ def test_damaged_facts_are_found_anew(model: Path) -> None:
     (path,) = (model.parent / "plans").glob("*.facts.json")
     path.write_text('{"interface": 3}')
     assert Generator(model, bound=32, block=8).plans.facts == first.plans.facts
+
+
+def test_plans_of_two_files_are_kept_until_one_of_them_is_another(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two, behind = two_decoders("llama_tiny"), model.parent / "behind.onnx"
+    onnx.save(two.prompts, str(model))
+    onnx.save(two.tokens, str(behind))
+    time.sleep(SETTLED)
+    first = Generator(model, bound=32, block=8, with_past=behind)
+    found = first.generate(PROMPT, 6)
+    assert by_onnxruntime(model_of("llama_tiny"), PROMPT, 6).agrees(found[0])
+    with monkeypatch.context() as patched:
+        patched.setattr(plans, "planned", refuse)
+        patched.setattr(reading, "import_model", refuse)
+        second = Generator(model, bound=32, block=8, with_past=behind)
+        assert second.plans.facts == first.plans.facts
+        assert second.generate(PROMPT, 6) == found
+    onnx.save(two_decoders("pythia_tiny").tokens, str(behind))
+    with pytest.raises(GenerateError, match="do not belong together"):
+        Generator(model, bound=32, block=8, with_past=behind)
