@@ -15,6 +15,7 @@ from tests.in_memory import keep_temporary_files_in_memory
 from tests.json_outputs import hold_against_schemas
 from tests.quickly_compiled import choose, compile_quickly, compiles_as_users
 from tests.required_packages import pytest_make_collect_report, pytest_runtest_makereport
+from tests.with_all import ask_for_all
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
@@ -49,9 +50,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Name the markers, and compile in little time what need not be optimized."""
     config.addinivalue_line("markers", "sampled(share): one case in `share` runs, one at least; all with --all")
+    config.addinivalue_line("markers", "covering: few cases, which have every value of each parameter; all with --all")
     config.addinivalue_line("markers", "exhaustive: takes minutes; runs with --all, or when it is asked for by name")
     config.addinivalue_line("markers", "optimized: its programs for processors are compiled as users' are")
-    if not config.getoption("--all"):
+    if config.getoption("--all"):
+        ask_for_all()
+    else:
         compile_quickly()
 
 
@@ -85,24 +89,51 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _sample(items: list[pytest.Item]) -> set[pytest.Item]:
-    """One case in `share` of each function, the same ones always; where chance takes none of a function, the first."""
+    """What runs without `--all`, the same cases always."""
     taken: set[pytest.Item] = set()
-    functions: dict[str, list[tuple[int, pytest.Item]]] = {}
+    functions: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("exhaustive") is not None:
             continue
-        marker = item.get_closest_marker("sampled")
-        if marker is None or not hasattr(item, "callspec"):  # without parameters it is the only one of its kind
+        if _marker(item) is None:
             taken.add(item)
-            continue
-        number = zlib.crc32(item.nodeid.encode())
-        functions.setdefault(item.nodeid.partition("[")[0], []).append((number, item))
-        if number % int(marker.args[0]) == 0:
-            taken.add(item)
+        else:
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in functions.values():
-        if not any(item in taken for _, item in cases):
-            taken.add(min(cases, key=lambda case: case[0])[1])
+        cases.sort(key=_number)
+        marker = _marker(cases[0])
+        assert marker is not None
+        taken.update(_covering(cases) if marker.name == "covering" else _one_in(int(marker.args[0]), cases))
     return taken
+
+
+def _marker(item: pytest.Item) -> pytest.Mark | None:
+    """How few cases of its function run, by the marker that is closest to it; without parameters it is the only one."""
+    if not hasattr(item, "callspec"):
+        return None
+    return next((marker for marker in item.iter_markers() if marker.name in ("sampled", "covering")), None)
+
+
+def _number(item: pytest.Item) -> int:
+    """Where a case stands among those of its function that chance takes: always at the same place."""
+    return zlib.crc32(item.nodeid.encode())
+
+
+def _one_in(share: int, cases: list[pytest.Item]) -> list[pytest.Item]:
+    """One case in `share`; where chance takes none, the first."""
+    return [case for case in cases if _number(case) % share == 0] or cases[:1]
+
+
+def _covering(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Few cases that have every value of each parameter: one after the other that which has most of what is missing."""
+    values = {case: set(enumerate(case.callspec._idlist)) for case in cases}  # type: ignore[attr-defined]
+    missing = set().union(*values.values())
+    found: list[pytest.Item] = []
+    while missing:
+        best = max(cases, key=lambda case: len(values[case] & missing))
+        found.append(best)
+        missing -= values[best]
+    return found
 
 
 @pytest.fixture

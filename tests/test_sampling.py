@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 TEXT = """
@@ -28,6 +29,14 @@ def test_of_one_case():
 @pytest.mark.sampled(1000)
 @pytest.mark.parametrize("case", [0, 1, pytest.param(2, marks=pytest.mark.exhaustive)])
 def test_of_few_cases(case):
+    pass
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("first", range(5))
+@pytest.mark.parametrize("second", [*"abc", pytest.param("d", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("third,fourth", [(0, 1), (1, 0)])
+def test_of_every_value(first, second, third, fourth):
     pass
 
 
@@ -68,7 +77,9 @@ def test_the_sample_is_fixed_and_all_of_it_can_be_asked_for(tmp_path: Path) -> N
     names = sorted(f"test_of_many_cases[{n}]" for n in range(100))
     few = {f"test_of_few_cases[{n}]" for n in range(3)}
     long = {"test_for_minutes", "test_of_long_cases[0]", "test_of_long_cases[1]"}
-    everything = {*names, *few, *long, "test_of_one_case"}
+    products = product(["0-1", "1-0"], "abcd", range(5))
+    every = {f"test_of_every_value[{pair}-{letter}-{number}]" for pair, letter, number in products}
+    everything = {*names, *few, *long, *every, "test_of_one_case"}
     calls = [[str(file)], [str(file)], ["--all", str(file)], *([f"{file}::{name}"] for name in names[:8])]
     sample, again, whole, *alone = collected(tmp_path, *calls)
     assert sample == again
@@ -76,7 +87,11 @@ def test_the_sample_is_fixed_and_all_of_it_can_be_asked_for(tmp_path: Path) -> N
     assert sample < whole
     assert "test_of_one_case" in sample
     assert not sample & long
-    assert 10 <= len(sample) <= 45
+    assert 10 <= len(sample - every) <= 45
+    assert len(sample & every) == 5, "as many as the parameter with the most values has"
+    covered = [re.split(r"[\[\]-]", name)[1:5] for name in sample & every]
+    values = [sorted(set(found)) for found in zip(*covered, strict=True)]
+    assert values == [["0", "1"], ["0", "1"], [*"abc"], [*"01234"]]
     assert len(sample & few) == 1, "a function of which chance takes no case keeps one that is not long"
     assert "test_of_few_cases[2]" not in sample
     assert not sample >= set(names[:8])

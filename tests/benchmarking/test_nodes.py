@@ -186,7 +186,7 @@ def test_nodes_that_cannot_be_cut_out_say_why(node_models: ModuleType, tmp_path:
     assert len(found) > 2
 
 
-@pytest.mark.parametrize("name", ["mobilenetv2", "mmoe", "lstm10"])
+@pytest.mark.parametrize("name", [pytest.param("mobilenetv2", marks=pytest.mark.exhaustive), "mmoe", "lstm10"])
 def test_pieces_of_shipped_models_cover_what_launches_compute(node_models: ModuleType, name: str) -> None:
     path = shipped_model(name)
     plan = smartmem_rules.optimize(path, disable=["one_after_another"])

@@ -14,6 +14,7 @@ from smartmem_rules.certificate.terms import Refused
 from smartmem_rules.exchange.expressions import ExchangeError, read_map
 from tests.certificate.making import Certified, certified
 from tests.certificate.test_certify import attention, convolutions
+from tests.with_all import with_all
 
 Place = tuple[Any, ...]
 SAID = frozenset({"origin", "name", "format", "model", "device", "level", "dtype"})
@@ -59,7 +60,7 @@ def refused(made: Certified, certificate: dict[str, Any]) -> None:
         certify(made.graph, made.base, certificate)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=with_all(120, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_changed_text_or_number_is_refused(data: st.DataObject, made: list[Certified]) -> None:
     one = made[data.draw(st.sampled_from(range(len(made))))]  # by number: a certificate is long to print

@@ -178,7 +178,7 @@ def guarded() -> list[Any]:
             for rule in shipped() if rule.guards]  # fmt: skip
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("rule", guarded())
 def test_the_near_miss_names_the_guard_that_fails(rule: ast.Rewrite, base: RuleBase) -> None:
     for place, guard in enumerate(rule.guards):

@@ -34,6 +34,7 @@ def _drawn(width: int) -> list[tuple[Array, Array]]:
     return [(a, b), (most, np.full_like(b, -128)), (most, np.full_like(b, 127))]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("width", [4, 8, 16])
 @pytest.mark.parametrize("way", WAYS)
 def test_each_way_is_exact(way: str, width: int) -> None:

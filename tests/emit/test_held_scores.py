@@ -91,6 +91,7 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
     return np.asarray(powers / powers.sum(-1, keepdims=True))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("tokens", [1, 7, 16, 49, 100, 197, 256])
 @pytest.mark.parametrize("tile", TILES, ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")

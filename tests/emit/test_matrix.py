@@ -149,7 +149,13 @@ def test_an_attention_multiplies_twice(unit: str, tokens: int, depth: int) -> No
     [*(("nvidia_f16", t) for t in TILES), *(("intel_f16", TILES[i]) for i in (1, 3))],  # which have teams for rows
     ids=lambda one: one if isinstance(one, str) else f"{one.rows}x{one.columns}x{one.step}",
 )
-@pytest.mark.parametrize(("tokens", "depth"), [(5, 8), (49, 32), (64, 40), (130, 24), (197, 64), (300, 200)])
+@pytest.mark.parametrize(
+    ("tokens", "depth"),
+    [
+        (5, 8), (49, 32), (64, 40), (130, 24),
+        *(pytest.param(*long, marks=pytest.mark.exhaustive) for long in ((197, 64), (300, 200))),
+    ],
+)  # fmt: skip
 def test_scores_of_all_columns_at_once(
     unit: str, tokens: int, depth: int, tile: GroupTile, monkeypatch: pytest.MonkeyPatch
 ) -> None:

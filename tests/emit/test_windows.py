@@ -58,7 +58,7 @@ def drawn(
     return nodes, feeds, constants, f"seed {seed}: {attributes} of {batch} x {channels} x {height} x {width}"
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("seed", range(16))

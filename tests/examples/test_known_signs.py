@@ -12,6 +12,7 @@ from examples.known_signs.model import RULES, build
 from smartmem_rules.api import certify
 from smartmem_rules.rulebase.checking import check_files
 from tests.examples.custom import fired
+from tests.with_all import with_all
 
 WRONG = """analysis natural(e: float): bool merge or
     means not (e < 0)
@@ -42,7 +43,7 @@ def test_a_constant_below_zero_keeps_its_absolute_value() -> None:
 
 
 def test_each_derivation_is_verified() -> None:
-    reports = {report.name: report for report in sm.verify(RULES, jobs=1, trials=30, prove=True).rules}
+    reports = {report.name: report for report in sm.verify(RULES, jobs=1, trials=with_all(30, 20), prove=True).rules}
     assert {report.verdict for report in reports.values()} == {"tested", "proved"}
     for name in ("of_values.Relu", "of_squares", "of_sums", "of_products", "rectified_already", "positive_already"):
         assert reports[name].verdict == "proved"

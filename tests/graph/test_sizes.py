@@ -39,6 +39,7 @@ def some(shape: tuple[int, ...], part: float) -> np.ndarray:
     return np.where(generator.random(shape) < part, generator.random(shape) + 1, 0).astype(np.float32)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("shape", [(1,), (3, 14), (2, 3, 4)])
 def test_places_of_nonzero_elements_and_what_stands_there(shape: tuple[int, ...], part: float) -> None:

@@ -18,6 +18,7 @@ from smartmem_rules.language.printing.formatter import format_text
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.resources import rules_path
 from tests.language.programs import expressions, modules, printed
+from tests.with_all import with_all
 
 pytestmark = pytest.mark.sampled(4)
 
@@ -82,7 +83,7 @@ def spoilt(text: str, source: random.Random) -> str:
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=with_all(60, 20), deadline=None)
 def test_a_second_pass_changes_nothing_of_a_spoilt_layout(seed: int) -> None:
     source = random.Random(seed)
     texts = [path.read_text("utf-8") for path in two_files(source)]
@@ -110,7 +111,7 @@ def too_long(text: str, width: int) -> list[str]:
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=with_all(40, 15), deadline=None)
 def test_lines_are_broken_at_the_width(seed: int) -> None:
     source = random.Random(seed)
     width = source.choice([90, 100, 120])
@@ -137,7 +138,7 @@ def test_printed_expressions_give_their_trees(expression: s.Expression) -> None:
     assert function.body == expression
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=with_all(60, 20), deadline=None)
 @given(modules())
 def test_printed_programs_give_their_trees(module: s.Module) -> None:
     text = printed(module)

@@ -32,7 +32,7 @@ def nested(kind: str, depth: int) -> str:
     return before + after * depth if kind == "sum" else before * depth + inner + after * depth
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", NESTED)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("rest", ["", "rewrite broken in algebra\n"], ids=["alone", "beside an error"])

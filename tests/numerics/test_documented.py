@@ -46,9 +46,9 @@ def test_bounds_are_those_that_are_tested() -> None:
     assert elsewhere == {name: (f"{f.elsewhere:g}",) * 2 for name, f in FUNCTIONS.items()}
 
 
-def test_where_onnxruntime_is_followed() -> None:
+def test_where_onnxruntime_is_followed(all_cases: bool) -> None:
     pytest.importorskip("onnxruntime")
-    followed = [case for case in CASES if case.alike]
+    followed = [case for case in CASES if case.alike][:: 1 if all_cases else 4]
     differing = []
     for case, results in zip(followed, folded(followed), strict=True):
         theirs, ours = by_onnxruntime(case), " ; ".join(map(text, results))
@@ -75,7 +75,7 @@ def _tiny(found: Array, wanted: Array) -> Array:
     return np.asarray((np.abs(found) <= 1.7e-38) & (np.abs(wanted) <= 1.7e-38))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("mode", "debug"), BUILDS, ids=lambda value: str(value))
 def test_kernels_agree_with_constants(mode: Mode, debug: bool) -> None:
     """One node on a constant and on an input gives the same answer."""

@@ -84,7 +84,7 @@ def same(proto: onnx.ModelProto, feeds: dict[str, Array], level: str = "smartmem
     np.testing.assert_array_equal(planned(proto.SerializeToString(deterministic=True), level).run(feeds)["y"], wanted)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("way", WAYS)
 def test_elements_of_one_axis(way: str, reduction: str) -> None:
@@ -96,7 +96,7 @@ def test_elements_of_one_axis(way: str, reduction: str) -> None:
     same(model("ScatterElements", feeds, x.shape, reduction=reduction), feeds)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("level", ["none", "smartmem"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32"])
 @pytest.mark.parametrize("reduction", ["none", "add", "max"])
@@ -108,7 +108,7 @@ def test_elements_of_several_axes(reduction: str, dtype: str, level: str) -> Non
     same(model("ScatterElements", feeds, x.shape, axis=1, reduction=reduction), feeds, level)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.covering
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("way", ["anywhere", "one place"])
 def test_slices_at_places_of_two_axes(way: str, reduction: str) -> None:

@@ -19,7 +19,7 @@ STEPS, BATCH, INPUT, HIDDEN = 7, 3, 12, 20
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.covering
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])

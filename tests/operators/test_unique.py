@@ -33,6 +33,7 @@ def expected(slices: list[np.ndarray], is_sorted: bool) -> tuple[list[int], list
     return values, [values.index(f) for f in first], [first.count(v) for v in values]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("is_sorted", [0, 1])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])

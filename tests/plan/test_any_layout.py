@@ -14,6 +14,7 @@ from tests.plan.models import Model
 from tests.plan.random_graphs import models
 from tests.plan.running import Mode, drawing
 from tests.plan.test_random_graphs import check
+from tests.with_all import with_all
 
 MODES = [
     Mode("layout", "preferred", device="adreno_740"),
@@ -22,7 +23,7 @@ MODES = [
     Mode("smartmem", "buffer", device="nvidia"),
     Mode("smartmem", "image", device="nvidia"),
 ]
-EXAMPLES = 8
+EXAMPLES = with_all(8, 3)
 
 
 def wandered(problem: Pbqp, start: Mapping[Variable, int], random: np.random.Generator) -> Solution:

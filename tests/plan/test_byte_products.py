@@ -61,7 +61,7 @@ def test_sums_are_exact(
         np.testing.assert_array_equal(plan.run(inputs)["y"], expected)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.covering
 @pytest.mark.parametrize(
     ("channels", "filters", "extent", "window", "groups", "stride"),
     [(3, 32, 17, 3, 1, 2), (32, 32, 9, 3, 32, 1), (24, 24, 7, 3, 4, 1), (96, 24, 5, 1, 1, 1), (17, 5, 6, 3, 1, 1)],

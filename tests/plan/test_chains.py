@@ -119,6 +119,7 @@ def test_unlike_kernels_run_side_by_side() -> None:
     assert len(forms) <= 2
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("cores", [1, 2, 64])
 @pytest.mark.parametrize("axes", [[0, 1, 2, 3], [0, 2], [2]], ids=str)
 def test_a_reduction_over_a_products_rows_keeps_its_own_rows(cores: int, axes: list[int]) -> None:

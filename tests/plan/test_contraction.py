@@ -90,6 +90,7 @@ def test_weights_that_may_be_infinite_are_read_where_they_take_part() -> None:
     assert matched(TRANSPOSED, {"x": x}, {"w": w}) is None
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "mode", [Mode(), Mode("none"), Mode(device="adreno_740", memory="image"), Mode(device="nvidia")]
 )

@@ -124,6 +124,7 @@ ROW = """<ir_version: 8, opset_import: ["" : 17]>
 f (float[{0}, 1] x) => (float[{0}, 1] y) {{ a = Softmax <axis = -2> (x)  y = ReduceLogSumExp <axes = [1]> (a) }}"""
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("extent", [16_359, 8 * LEVEL.rows.kept_row])
 @pytest.mark.parametrize("device", ["pocl", "nvidia"])
 def test_a_row_that_no_stack_holds_is_right(device: str, extent: int) -> None:

@@ -34,6 +34,7 @@ from tests.plan.building import build as emitted
 from tests.plan.models import Array, Model, Node, i64, model, normal
 from tests.plan.random_graphs import models
 from tests.plan.running import Mode, plan_of, prepare
+from tests.with_all import with_all
 
 BASE = load_rules()
 MOST = 20_000
@@ -59,7 +60,7 @@ def problem_of(proto: onnx.ModelProto, device: str, monkeypatch: pytest.MonkeyPa
 # --- the solver ---
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=with_all(80, 40), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_the_choice_is_the_best_one(seed: int) -> None:
     """Against all choices, for random costs of states and pairs, some of which cannot be, whatever is tied."""
@@ -134,7 +135,7 @@ def test_small_graphs_against_all_choices(device: str, seed: int, monkeypatch: p
         assert found.cost == pytest.approx(best)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=with_all(25, 10), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(made=models(), limits=st.tuples(st.integers(4, 300), st.integers(4, 300)))
 def test_images_keep_the_limits_and_can_be_written(made: Model, limits: tuple[int, int]) -> None:
     graph = import_model(made.proto, BASE, {})
@@ -236,6 +237,7 @@ def test_second_layouts(device: str, memory: str, gain: float, apart: bool) -> N
         np.testing.assert_allclose(got[name], wanted, atol=2e-4, err_msg=name)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("level", ["layout", "smartmem"])
 @pytest.mark.parametrize("device", ["adreno_740", "pocl", "nvidia"])
 def test_what_a_recurrence_still_computes_is_not_copied(device: str, level: str) -> None:

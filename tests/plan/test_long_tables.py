@@ -32,6 +32,7 @@ def _tables(plan: sm.Plan) -> list[int]:
     return [int(n) for source in plan.sources for n in re.findall(r"__constant int \w+\[(\d+)\]", source.text)]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("level", ["none", "eliminate", "smartmem"])
 @pytest.mark.parametrize("device", ["pocl", "nvidia", "adreno_740"])
 def test_a_long_table_is_read_from_memory(device: str, level: str) -> None:

@@ -16,6 +16,7 @@ MOST_COPIES = 3
 """Of an element's expression: for vectors and for what is left of a row."""
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("level", ["none", "smartmem"])
 @pytest.mark.parametrize("count", [MOST_IN_A_ROW, MOST_IN_A_ROW + 2, 5 * IN_A_GROUP + 7])
 def test_parts_of_several_extents(count: int, level: str) -> None:

@@ -16,6 +16,7 @@ from smartmem_rules.plan.memory.arena import Block, height, peak, place
 from smartmem_rules.plan.memory.launch_order import least_memory_order
 from smartmem_rules.plan.memory.planning import MemoryPlan, plan_memory
 from smartmem_rules.tensor.expr import TensorType
+from tests.with_all import with_all
 
 SHAPES = [(4, 8), (8, 8), (3, 5), (16,), (1, 1)]
 Pairs = dict[str, tuple[str, ...]]
@@ -60,7 +61,7 @@ def elements(plan: MemoryPlan, tensor: Stored) -> list[tuple[int, int]]:
     return [(where.slot, where.offset + n) for n in range(stored_bytes(tensor))]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=with_all(50, 20))
 @given(programs(), st.sampled_from([1, 64, 128]), st.sampled_from([1 << 40, 512]), st.booleans())
 def test_nothing_is_overwritten_before_its_last_reader(
     program: tuple[dict[str, Stored], list[Launch], Pairs], alignment: int, largest: int, parts: bool
@@ -94,7 +95,7 @@ def test_nothing_is_overwritten_before_its_last_reader(
             assert (slot.size, slot.storage) == (tensor.layout.image_size(tensor.type.shape), tensor.storage)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=with_all(50, 20))
 @given(programs())
 @pytest.mark.optimized  # it computes for longer than it is compiled
 def test_the_memory_lies_between_the_bound_and_no_sharing(

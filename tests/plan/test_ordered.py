@@ -31,14 +31,15 @@ from tests.plan.devices import cpu
 from tests.plan.models import Node, model, normal
 from tests.plan.programs import rules
 from tests.plan.running import LEVELS
+from tests.with_all import with_all
 
 pytestmark = [pytest.mark.sampled(2), pytest.mark.optimized]  # other processes run its plans, too
 
 pytest.importorskip("onnxruntime")
 
-LAYERS = 3
+LAYERS = with_all(3, 2)
 ROWS, WIDTH = 40, 24
-RUNS = 40
+RUNS = with_all(40, 10)
 
 
 def layers(folder: Path, count: int = LAYERS) -> Path:

@@ -40,6 +40,7 @@ def stages(kind: Callable[[Net], str], device: str, level: str = "smartmem") -> 
     return Inspected(plan, texts)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("device", ["pocl", "adreno_740", "nvidia"])
 @pytest.mark.parametrize("kind", FAMILIES, ids=lambda k: k.__name__)
 def test_printed_stages(kind: Callable[[Net], str], device: str, update_golden: bool) -> None:

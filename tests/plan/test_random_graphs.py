@@ -11,6 +11,7 @@ from onnx.reference import ReferenceEvaluator
 from tests.plan.models import Array, Model
 from tests.plan.random_graphs import models
 from tests.plan.running import LEVELS, MEMORIES, Mode, drawing, run
+from tests.with_all import with_all
 
 pytestmark = pytest.mark.sampled(24)
 
@@ -24,7 +25,7 @@ MODES = [
     Mode(device="adreno_740", memory="image", dtype="float16"),
     Mode(device="nvidia"),
 ]
-EXAMPLES = 10
+EXAMPLES = with_all(10, 4)
 
 
 def reference(model: Model) -> tuple[dict[str, Array], float]:

@@ -10,13 +10,14 @@ from hypothesis import assume, given, note, strategies as st
 from tests.plan.models import Array, Model
 from tests.plan.random_sharing import in_halves, sharing_models
 from tests.plan.running import LEVELS, MEMORIES, Mode, drawing, run
+from tests.with_all import with_all
 
 ort = pytest.importorskip("onnxruntime")
 
 TOLERANCES = {"float32": 3e-5, "float16": 3e-2}
 """Errors relative to the largest value on the way, as in `test_random_graphs`."""
-EXAMPLES = 6
-MORE_EXAMPLES = 15
+EXAMPLES = with_all(6, 3)
+MORE_EXAMPLES = with_all(15, 6)
 """Of each kind of models, and where all cases run."""
 MODES = [
     *(Mode(level, memory, dtype) for level in LEVELS for memory in MEMORIES for dtype in TOLERANCES),

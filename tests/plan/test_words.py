@@ -52,6 +52,7 @@ MANY = [
 ]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("rows", [1, 5])
 @pytest.mark.parametrize("bits", [2, 4, 8])
 def test_integers_become_floats_at_their_places_in_a_word(bits: int, rows: int) -> None:

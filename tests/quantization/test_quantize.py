@@ -32,6 +32,7 @@ def expected(model: onnx.ModelProto, options: Options) -> Array:
     return y
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(("form", "block"), [("matmulnbits", 32), ("qdq", 32), ("qdq", 0)])
 @pytest.mark.parametrize("weights", CODES)
 def test_a_quantized_model_computes_with_its_rounded_weights(form: str, weights: str, block: int) -> None:

@@ -24,6 +24,7 @@ from smartmem_rules.rulebase.checks.index_checks import check_index_form
 from smartmem_rules.tensor.builtins import FUNCTIONS
 from smartmem_rules.tensor.definitions.elements import ELEMENT_FUNCTIONS
 from tests.language.test_corpus import CORPUS, FAIL, PASS
+from tests.with_all import with_all
 
 WITH_RULES = (*(CORPUS / "sound").glob("*.smr"), *(CORPUS / "unsound").glob("*.smr"))
 
@@ -34,7 +35,7 @@ def test_the_shipped_rules_give_no_message() -> None:
     assert not found, render(found, sources)
 
 
-@pytest.mark.sampled(48)
+@pytest.mark.sampled(160)
 @pytest.mark.parametrize(
     "path", sorted((*PASS, *FAIL, *WITH_RULES)), ids=lambda path: f"{path.parent.name}-{path.stem}"
 )
@@ -111,7 +112,7 @@ def test_sarif_has_a_rule_for_each_code_and_a_result_for_each_message() -> None:
 
 def test_sarif_follows_its_schema() -> None:
     sarif_pydantic = pytest.importorskip("sarif_pydantic")
-    found = [one for path in FAIL[::6] for one in check_files([path])[0]]
+    found = [one for path in FAIL[:: with_all(6, 20)] for one in check_files([path])[0]]
     assert len({one.code for one in found}) > 10
     assert any(one.secondary for one in found)
     data = json.loads(json.dumps(sarif(found)))
@@ -125,7 +126,7 @@ def test_sarif_follows_its_schema() -> None:
         sarif_pydantic.Sarif.model_validate(data)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=with_all(150, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.binary(max_size=200)
     | st.tuples(st.sampled_from([*PASS, *FAIL]), st.integers(0, 400), st.integers(0, 40), st.binary(max_size=4)).map(

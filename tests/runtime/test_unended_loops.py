@@ -145,6 +145,7 @@ def same(plan: OptimizedPlan, text: str, feeds: Mapping[str, np.ndarray]) -> Non
         np.testing.assert_array_equal(found[name], array)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("limit", [None, 9, 2**40])
 @pytest.mark.parametrize("level", ["none", "smartmem"])
 def test_as_many_steps_as_are_unrolled_and_no_more(limit: int | None, level: str) -> None:
@@ -200,7 +201,7 @@ def test_a_loop_that_nothing_depends_on_need_not_end() -> None:
     np.testing.assert_array_equal(plan.run(feeds_of(x=[1.0, 2.0], bound=np.inf))["y"], [-1.0, -2.0])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.covering
 @pytest.mark.parametrize("asked", list(ASKED))
 @pytest.mark.parametrize("each", ["Identity (s0)", "Identity (i)", "Cast <to = 7> (h)"])
 @pytest.mark.parametrize("steps", [1, 3])

@@ -43,6 +43,7 @@ def device():
     return MemoryModel.of(load_rules().devices["adreno_740"])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("memory", ["image", "buffer"])
 @pytest.mark.parametrize("made", [_product, _convolution])
 def test_windows_say_what_the_whole_launch_does(made, memory, device):

@@ -9,6 +9,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from smartmem_rules.cli import main
+from tests.with_all import with_all
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
 WRONG = """
@@ -28,7 +29,7 @@ def test_unnamed_attributes_are_any_on_the_left_and_defaults_on_the_right(tmp_pa
     (block,) = re.findall(r"  ```smr\n((?:(?!```).)*negated_scale.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     path = tmp_path / "page.smr"
     path.write_text(block + WRONG + SHIPPED_PREDICATE)
-    result = CliRunner().invoke(main, ["verify", str(path), "--json"])
+    result = CliRunner().invoke(main, ["verify", str(path), "--json", "--trials", str(with_all(200, 60))])
     verdicts = {rule["name"]: rule["verdict"] for rule in json.loads(result.stdout)["rules"]}
     assert verdicts.pop("loses_times") == "failed"
     assert set(verdicts) == {"negated_scale", "scale_by_default", "negated_sum", "asks_without_import"}

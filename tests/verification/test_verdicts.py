@@ -60,7 +60,7 @@ def label(one: Path | str | None) -> str:
     return one.stem if isinstance(one, Path) else one or "all"
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("path", "name"), rules_of(UNSOUND), ids=label)
 def test_every_planted_unsound_rule_is_caught(
     path: Path, name: str | None, all_cases: bool, monkeypatch: pytest.MonkeyPatch
@@ -74,7 +74,7 @@ def test_every_planted_unsound_rule_is_caught(
     assert all(report.counterexample is not None for report in found.rules)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(("path", "name"), rules_of(SOUND), ids=label)
 def test_every_sound_rule_is_accepted(path: Path, name: str | None, all_cases: bool) -> None:
     found = sm.verify(path, rule=name, jobs=1, budget=20, trials=60 if all_cases else 20)

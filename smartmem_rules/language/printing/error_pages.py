@@ -18,7 +18,8 @@ _LONGEST = 40
 
 def pages(corpus: Path) -> dict[str, str]:
     """File names and texts of all pages, the list of all codes among them."""
-    made = {f"{code}.md": page(code, corpus) for code in Code}
+    examples = _read(corpus)
+    made = {f"{code}.md": _page(code, examples) for code in Code}
     lines = [f"- [{code}]({code}.md): {EXPLANATIONS[code]}" for code in Code]
     made["README.md"] = "# Messages of the rule language\n\n" + "\n".join(lines) + "\n"
     return made
@@ -26,23 +27,32 @@ def pages(corpus: Path) -> dict[str, str]:
 
 def page(code: Code, corpus: Path) -> str:
     """One page."""
+    return _page(code, _read(corpus))
+
+
+def _read(corpus: Path) -> list[tuple[str, str]]:
+    """The files that are short enough to be shown, in the order of their names, and their messages."""
+    goldens = sorted(corpus.glob("*.smr.txt"))
+    read = [(golden.with_suffix("").read_text("utf-8"), golden.read_text("utf-8")) for golden in goldens]
+    return [(source, messages) for source, messages in read if source.count("\n") <= _LONGEST]
+
+
+def _page(code: Code, examples: list[tuple[str, str]]) -> str:
     title = code.name.lower().replace("_", " ")
     parts = [f"# {code}: {title}\n\n{EXPLANATIONS[code]}\n"]
-    parts += list(_examples(code, corpus))
+    parts += list(_examples(code, examples))
     return "\n".join(parts)
 
 
-def _examples(code: Code, corpus: Path) -> Iterator[str]:
+def _examples(code: Code, examples: list[tuple[str, str]]) -> Iterator[str]:
     """The shortest files whose first message has the code."""
-    found: list[tuple[int, Path, str, str]] = []
-    for golden in sorted(corpus.glob("*.smr.txt")):
-        messages = golden.read_text("utf-8")
-        source = golden.with_suffix("").read_text("utf-8")
-        if f" {code}: " in messages and source.count("\n") <= _LONGEST:
+    found: list[tuple[int, str, str]] = []
+    for source, messages in examples:
+        if f" {code}: " in messages:
             first = f" {code}: " in messages.split("\n", 1)[0]
-            found.append((0 if first else 1, golden, source, messages))
-    found.sort(key=lambda one: (one[0], len(one[2]) + len(one[3])))
-    for _, _, source, messages in found[:MOST_EXAMPLES]:
+            found.append((0 if first else 1, source, messages))
+    found.sort(key=lambda one: (one[0], len(one[1]) + len(one[2])))
+    for _, source, messages in found[:MOST_EXAMPLES]:
         shown = [message for message in messages.rstrip().split("\n\n") if f" {code}: " in message]
         text = "\n\n".join(shown)
         yield f"```smr\n{source.rstrip()}\n```\n\n```\n{text}\n```\n"

@@ -17,12 +17,13 @@ from smartmem_rules.fuzzing.case import Case, Mode, load_case
 from smartmem_rules.fuzzing.equal.hunting import Hunt
 from smartmem_rules.fuzzing.equal.rules import BACKWARDS, Admitted, admitted_base
 from smartmem_rules.fuzzing.judge import Verdict
+from tests.with_all import with_all
 
 RULES = (
     "subtract_negation", f"subtract_negation{BACKWARDS}", "add_negation", "double_relu", "multiply_by_one",
     f"one_over{BACKWARDS}", f"square_of_power{BACKWARDS}", "factor_addend", "transpose",
 )  # fmt: skip
-MODELS = 4
+MODELS = with_all(4, 2)
 
 
 def admitted() -> Admitted:

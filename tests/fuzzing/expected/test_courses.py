@@ -41,6 +41,7 @@ f (float[2] x) => (float[2] y) {
 }"""
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("source", ["controlled", "listed"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_course_gives_what_the_model_gives(source: str, seed: int) -> None:

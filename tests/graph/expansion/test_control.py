@@ -261,6 +261,7 @@ def test_a_loop_whose_body_has_to_know_the_step_names_the_condition(rules: RuleB
     assert "go" in raised.value.tensors
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("limit", [1, 2, 6, 64])
 @pytest.mark.parametrize("start", [1.0, 7.0, 30.0, 100.0])
 def test_a_loop_that_ends_by_its_data(rules: RuleBase, limit: int, start: float) -> None:

@@ -96,7 +96,7 @@ def test_a_body_names_a_tensor_as_the_import_does(word: str) -> None:
             same(renamed(text, {name: word}))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.covering
 @pytest.mark.parametrize("step", [0, 1])
 @pytest.mark.parametrize("name", ["goes", "cast", "q", "step", "live"])
 def test_a_graph_names_a_tensor_as_an_import_does_in_a_body(name: str, step: int) -> None:

@@ -24,6 +24,7 @@ from tests.plan.open_models import attention, perceptron
 from tests.plan.quantised import Weights, n_bits
 from tests.runtime.c.library import CError, open_plan
 from tests.runtime.plans import make_plan
+from tests.with_all import with_all
 
 
 def same(plan: OptimizedPlan, path: Path, *runs: Mapping[str, Any]) -> None:
@@ -40,7 +41,7 @@ def same(plan: OptimizedPlan, path: Path, *runs: Mapping[str, Any]) -> None:
                 assert found[name].tobytes() == array.tobytes(), name
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.holds_ptx])
 def test_templates(tmp_path: Path, name: str) -> None:
     case = CASES[name]
@@ -73,7 +74,7 @@ def test_plans_that_test_themselves(tmp_path: Path) -> None:
 def test_ordered_launches(tmp_path: Path) -> None:
     plan = optimize(CASES["ordered"].proto)
     assert [launch.form for launch in plan.kernels] == ["ordered"]
-    same(plan, tmp_path / "a.plan", *(plan.random_feeds(seed) for seed in range(5)))
+    same(plan, tmp_path / "a.plan", *(plan.random_feeds(seed) for seed in range(with_all(5, 2))))
 
 
 def test_products_of_bytes_by_the_processor_s_matrix_unit(tmp_path: Path) -> None:
@@ -167,7 +168,7 @@ NARROW = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", NARROW)
 def test_types_of_few_bits(tmp_path: Path, name: str) -> None:
     code = getattr(onnx.TensorProto, name)

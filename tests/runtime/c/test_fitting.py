@@ -43,6 +43,7 @@ def nothing_was_built(folder: Path) -> bool:
     return not {"clCreateContext", "clBuildProgram", "clCreateBuffer"} & set((folder / "log").read_text().split())
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     ("device", "chosen"), [(PHONE, "adreno_740"), (OTHER_GPU, "gpu"), ({"STUB_TYPE": "2"}, "pocl")]
 )

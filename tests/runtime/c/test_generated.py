@@ -14,7 +14,7 @@ SEEDS = 40
 CASES = Path(__file__).parents[2] / "fuzzing" / "cases"
 
 
-@pytest.mark.sampled(35)
+@pytest.mark.sampled(70)
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("source", SOURCES)
 def test_generated_models(tmp_path: Path, source: str, seed: int) -> None:

@@ -14,7 +14,7 @@ from smartmem_rules.verification.mutation.mutate import _says_where_it_pays, mut
 @pytest.mark.parametrize(
     ("rule", "least"),
     [
-        ("factor_addend", 6),
+        pytest.param("factor_addend", 6, marks=pytest.mark.exhaustive),
         ("clip_of_relu", 4),
         pytest.param("scale_after_gemm", 8, marks=pytest.mark.exhaustive),
         pytest.param("depth_to_space", 10, marks=pytest.mark.exhaustive),

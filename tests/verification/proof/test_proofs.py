@@ -61,7 +61,7 @@ def unsound() -> RuleBase:
     return load_rules(sorted(UNSOUND.glob("*.smr")))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WRONG_OVER_THE_REALS)
 def test_what_is_wrong_is_not_proved(name: str) -> None:
     base = unsound()
