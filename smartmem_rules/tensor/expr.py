@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from smartmem_rules.records import unguarded
 from smartmem_rules.tensor import printer
-from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.atoms import Var, without_hash
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.lazy import lazy
@@ -82,6 +82,16 @@ class Apply:
     arguments: tuple[Expr, ...]
     dtype: str
 
+    @lazy
+    def _hash(self) -> int:
+        return hash((self.function, self.arguments, self.dtype))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> object:
+        return without_hash(self)
+
     def __str__(self) -> str:
         return printer.apply_text(self)
 
@@ -94,6 +104,16 @@ class Select:
     then: Expr
     otherwise: Expr
     dtype: str
+
+    @lazy
+    def _hash(self) -> int:
+        return hash((self.condition, self.then, self.otherwise, self.dtype))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> object:
+        return without_hash(self)
 
     def __str__(self) -> str:
         return printer.select_text(self)
@@ -118,6 +138,16 @@ class Reduce:
     variables: tuple[Var, ...]
     body: Expr
     dtype: str
+
+    @lazy
+    def _hash(self) -> int:
+        return hash((self.kind, self.variables, self.body, self.dtype))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> object:
+        return without_hash(self)
 
     def __str__(self) -> str:
         return printer.reduce_text(self)
