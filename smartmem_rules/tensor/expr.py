@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from smartmem_rules.records import unguarded
 from smartmem_rules.tensor import printer
-from smartmem_rules.tensor.atoms import Var, without_hash
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.lazy import lazy
@@ -25,6 +25,11 @@ from smartmem_rules.tensor.types import (
     NARROW_INTEGERS as NARROW_INTEGERS,
     TensorType as TensorType,
 )
+
+
+def _for_others(record: object) -> dict[str, object]:
+    """What another process may know of an expression: hashes of texts differ between processes."""
+    return {name: value for name, value in vars(record).items() if name != "_hash"}
 
 
 @unguarded(frozen=True)
@@ -90,7 +95,7 @@ class Apply:
         return self._hash
 
     def __getstate__(self) -> object:
-        return without_hash(self)
+        return _for_others(self)
 
     def __str__(self) -> str:
         return printer.apply_text(self)
@@ -113,7 +118,7 @@ class Select:
         return self._hash
 
     def __getstate__(self) -> object:
-        return without_hash(self)
+        return _for_others(self)
 
     def __str__(self) -> str:
         return printer.select_text(self)
@@ -147,7 +152,7 @@ class Reduce:
         return self._hash
 
     def __getstate__(self) -> object:
-        return without_hash(self)
+        return _for_others(self)
 
     def __str__(self) -> str:
         return printer.reduce_text(self)
