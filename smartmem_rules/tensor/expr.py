@@ -94,8 +94,7 @@ class Apply:
     def __hash__(self) -> int:
         return self._hash
 
-    def __getstate__(self) -> object:
-        return _for_others(self)
+    __getstate__ = _for_others
 
     def __str__(self) -> str:
         return printer.apply_text(self)
@@ -117,8 +116,7 @@ class Select:
     def __hash__(self) -> int:
         return self._hash
 
-    def __getstate__(self) -> object:
-        return _for_others(self)
+    __getstate__ = _for_others
 
     def __str__(self) -> str:
         return printer.select_text(self)
@@ -151,8 +149,7 @@ class Reduce:
     def __hash__(self) -> int:
         return self._hash
 
-    def __getstate__(self) -> object:
-        return _for_others(self)
+    __getstate__ = _for_others
 
     def __str__(self) -> str:
         return printer.reduce_text(self)
