@@ -8,7 +8,8 @@ with `--processor` the least processor time of a run instead, which other work o
 ONNX Runtime do not spin then). `differ` is the part of the output's elements that are not ONNX Runtime's, `steps` the
 largest difference in steps of the last quantizer. `--form dynamic` takes the dynamic quantizer (weights of int8 by
 column, activations quantized when the model runs): outputs are floats then, and `steps` is the largest difference over
-the largest output.
+the largest output. `--float-biases` makes the biases floats, as quantization-aware training leaves them; ONNX Runtime
+rounds them anew. `--disable RULE` leaves a rule out of ours.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 from markdown_tables import markdown
+from onnx import TensorProto, numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
 from turns import in_turns
 
@@ -93,6 +96,19 @@ def quantized(name: str, folder: Path, form: str, kind: str) -> tuple[Path, Path
     return floats, target
 
 
+def with_float_biases(path: Path) -> None:
+    """Compute what is dequantized of integers of 32 bits, and write the model again."""
+    model = onnx.load(str(path))
+    held = {one.name: one for one in model.graph.initializer}
+    for node in list(model.graph.node):
+        bias = held.get(node.input[0]) if node.op_type == "DequantizeLinear" else None
+        if bias is not None and bias.data_type == TensorProto.INT32:
+            floats = numpy_helper.to_array(bias).astype(np.float32) * numpy_helper.to_array(held[node.input[1]])
+            model.graph.initializer.append(numpy_helper.from_array(floats.astype(np.float32), node.output[0]))
+            model.graph.node.remove(node)
+    onnx.save(model, str(path))
+
+
 def times(systems: dict[str, Callable[[], object]], turns: int, processor: bool) -> dict[str, float]:
     """Milliseconds of each system."""
     found = in_turns(systems, turns, RUNS, time.process_time if processor else time.perf_counter)
@@ -103,8 +119,10 @@ def row(name: str, given: argparse.Namespace) -> list[str]:
     """The figures of one model."""
     with tempfile.TemporaryDirectory() as folder:
         floats, target = quantized(name, Path(folder), given.form, given.activations)
+        if given.float_biases:
+            with_float_biases(target)
         session = session_of(target, given.threads, not given.processor)
-        integers = smartmem_rules.optimize(target, device="pocl")
+        integers = smartmem_rules.optimize(target, device="pocl", disable=given.disable)
         single = smartmem_rules.optimize(floats, device="pocl")
     feeds = drawn(session, 77)
     found = times(
@@ -137,6 +155,8 @@ def main() -> int:
     parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--form", choices=("qdq", "qoperator", "dynamic"), default="qdq")
     parser.add_argument("--activations", choices=tuple(TYPES), default="uint8")
+    parser.add_argument("--float-biases", action="store_true", help="biases that stay floats")
+    parser.add_argument("--disable", action="append", default=[], metavar="RULE", help="repeatable")
     parser.add_argument("--threads", type=int, default=2, help="of ONNX Runtime; ours are those of the device")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--processor", action="store_true", help="processor time instead of wall time")

@@ -27,6 +27,53 @@
     __local uchar* const smr_exchange = (__local uchar*)(memory + {{ s.exchange_place }});
 {% endif %}
 {%- endmacro %}
+{# Which four sums a turn has, with their row and first column. #}
+{% macro placed() %}
+            const int place = first_place + e * {{ s.threads }};
+            const int tile_row = place / {{ s.columns // 4 }};
+            const int tile_column = place % {{ s.columns // 4 }} * 4;
+{%- endmacro %}
+{# What follows for the columns of each right factor. #}
+{% macro by_part(text, whole) %}
+{% for part in parts %}
+{% set all = part.blocks * 4 % s.columns == 0 %}
+            {% if not loop.first %}else {% endif %}{% if parts|length > 1 %}if (column_tile < {{ part.last }}) {% endif %}{
+                const int own = (column_tile - {{ part.first }}) * {{ s.columns // 4 }} + tile_column / 4;
+                const int {{ part.block }} = {% if whole or all %}own{% else %}min(own, {{ part.blocks - 1 }}){% endif %};
+                {% if whole and not all %}if (own < {{ part.blocks }}) {% endif %}{
+{{ part[text] }}
+                }
+            }
+{% endfor %}
+{%- endmacro %}
+{# The epilogue: several turns ask for what they read before the first of them writes. What lies behind the last row or
+   column is computed for that one again, so that nothing is asked for behind a condition, and not written. #}
+{% macro overlapping() %}
+    for (int first_place = thread; first_place < {{ s.rows * s.columns // 4 }}; first_place += {{ overlapped * s.threads }}) {
+{% for declaration in kept %}
+        {{ declaration }}
+{% endfor %}
+        #pragma unroll
+        for (int e = 0; e < {{ overlapped }}; ++e) {
+{{ placed() }}
+            const int {{ row }} = {% if m % s.rows == 0 %}first_row + tile_row{% else %}min(first_row + tile_row, {{ m - 1 }}){% endif %};
+{% if splits > 1 %}
+            const float4 finished = *(__local const float4*)(memory + tile_row * {{ s.sum_stride }} + tile_column);
+{% else %}
+{{ finished(s) }}
+{% endif %}
+{{ by_part("values", false) }}
+        }
+        #pragma unroll
+        for (int e = 0; e < {{ overlapped }}; ++e) {
+{{ placed() }}
+            const int {{ row }} = first_row + tile_row;
+            {% if m % s.rows != 0 %}if ({{ row }} < {{ m }}) {% endif %}{
+{{ by_part("stores", true) }}
+            }
+        }
+    }
+{%- endmacro %}
 // Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums. Tiles of both factors, {{ s.step }} deep, lie in local
 // memory; the next tiles are loaded while these are multiplied.
 //   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
@@ -87,6 +134,9 @@ static inline int smr_order_arrive(volatile __global int* at) {
 {% else %}
 {{ unit_product(s, u, left, right, 0, turns, turns_summed, fetches) if u else product(s, left, right, 0, turns, turns_summed) }}
 {% endif %}
+{% if overlapped > 1 %}
+{{ overlapping() }}
+{% else %}
 {{ each(s) }}
         const int {{ row }} = first_row + tile_row;
         if ({{ row }} < {{ m }}) {
@@ -111,6 +161,7 @@ static inline int smr_order_arrive(volatile __global int* at) {
 {% endfor %}
         }
     }
+{% endif %}
 {% if splits > 1 %}
     }
 {% endif %}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -267,7 +268,7 @@ def input_types(graph: onnx.GraphProto, constants: Collection[str], dims: Dims) 
         types[value.name] = TensorType(dtype, tuple(shape))
     if unbound:
         lines = [f"  {name}: {', '.join(places)}" for name, places in unbound.items()]
-        flags = " ".join(f"--dim {name}=N" for name in unbound)
+        flags = " ".join(f"--dim {shlex.quote(name)}=N" for name in unbound)
         raise GraphError("these dimensions of inputs have no value:\n" + "\n".join(lines) + f"\ngive them with {flags}")
     _check_dims(dims, names)
     return types

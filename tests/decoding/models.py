@@ -68,6 +68,7 @@ def by_onnxruntime(
             "input_ids": given,
             "attention_mask": np.ones((1, past + count), np.int64),
             "position_ids": np.arange(past, past + count)[None],
+            "cache_position": np.arange(past, past + count),
             **cached,
             **(further or {}),
         }

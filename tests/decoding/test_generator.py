@@ -31,6 +31,14 @@ def test_greedy_tokens_are_those_of_onnxruntime_until_the_cache_is_full(llama: G
     assert llama.cache.capacity == BOUND
 
 
+@pytest.mark.exhaustive
+def test_half_precision_chooses_the_same_tokens_up_to_its_rounding() -> None:
+    generator = Generator(model_of("llama_tiny"), bound=BOUND, dtype="float16")
+    (found,) = generator.generate(PROMPT, 24)
+    assert {executor.plan.dtype for executor in generator.plans.executors} == {"float16"}
+    assert by_onnxruntime(model_of("llama_tiny"), PROMPT, 24).agrees(found, 0.05)
+
+
 @pytest.mark.parametrize("name", ["pythia", pytest.param("grouped", marks=pytest.mark.exhaustive)])
 def test_a_batch_gives_what_each_prompt_gives_alone(name: str, request: pytest.FixtureRequest) -> None:
     generator: Generator = request.getfixturevalue(name)

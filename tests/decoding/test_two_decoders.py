@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import smartmem_rules as sm
 from bench.zoo.two_decoders import Two, merged, two_decoders
-from bench.zoo.whisper import SHAPES
+from bench.zoo.whisper import SHAPES, whisper
 from smartmem_rules.cli import main
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.decoding.generator import Generator
@@ -82,6 +82,37 @@ def test_an_encoders_keys_go_from_the_first_decoder_to_the_second(form: str) -> 
         (found,) = generator.generate(PROMPT, 24, inputs=states(seed))
         assert expected("whisper_least", PROMPT, 24, states(seed)).agrees(found)
     assert [one.name for one in generator.plans.facts.once] == ["present.0.encoder.key", "present.0.encoder.value"]
+
+
+def with_places(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The places of new tokens are an input, as transformers 4.43 to 4.45 had it for Whisper."""
+    made = copied(model)
+    new = [node for node in made.graph.node if node.op_type == "Range" and node.input[0] != named(made, 0)]
+    assert len(new) == 2
+    for node in new:
+        node.CopyFrom(helper.make_node("Identity", ["cache_position"], list(node.output), node.name))
+    made.graph.input.append(helper.make_tensor_value_info("cache_position", TensorProto.INT64, ["sequence_length"]))
+    return made
+
+
+def named(model: onnx.ModelProto, value: int) -> str:
+    """The name of a whole number."""
+    return next(one.name for one in model.graph.initializer if f"whole_{value}" in one.name)
+
+
+@pytest.mark.parametrize("form", ["files", "merged", "whole"])
+def test_places_in_the_cache_may_be_an_input(form: str) -> None:
+    both = Two(prompts=two("whisper_least").prompts, tokens=with_places(two("whisper_least").tokens))
+    model = {"files": both.prompts, "merged": merged(both), "whole": with_places(whole_whisper())}[form]
+    behind = both.tokens if form == "files" else None
+    generator = Generator(model, bound=BOUND, block=BLOCK, dims=EXTENTS, with_past=behind)
+    (found,) = generator.generate(PROMPT, 24, inputs=states(0))
+    assert expected("whisper_least", PROMPT, 24, states(0)).agrees(found)
+    assert by_onnxruntime(with_places(whole_whisper()), PROMPT, 24, states(0)).agrees(found)
+
+
+def whole_whisper() -> onnx.ModelProto:
+    return whisper(SHAPES["whisper_least"], heard=True)
 
 
 @pytest.mark.exhaustive

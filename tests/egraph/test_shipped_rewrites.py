@@ -82,6 +82,15 @@ SPECS: dict[str, dict[str, Any]] = {
         "a": (3, 4), "b": (4, 6), "p": 1, "t": 0, "u": 0,
         "sb": np.full(6, 0.5, np.float32), "zb": np.ones(6, np.uint8),
     },
+    "scaled_product_of_integers": SUM | {"b": (4, 6), "p": 1},
+    "scaled_gemm_of_integers": SUM | {
+        "a": (3, 4), "b": (4, 6), "p": 1, "c": random(6), "sb": np.full(6, 0.5, np.float32), "zb": np.ones(6, np.uint8),
+    },
+    "scaled_gemm_of_turned_integers": SUM | {
+        "a": (3, 4), "b": (6, 4), "p": 0, "c": random(6), "sb": np.full(6, 0.5, np.float32), "zb": np.ones(6, np.uint8),
+    },
+    "scaled_convolution_of_integers": WEIGHTS,
+    "biased_scaled_convolution_of_integers": WEIGHTS | {"b": random(5)},
     "sum_of_integers": SUM,
     "elementwise_product_of_integers": SUM,
     "softmax_of_integers": SUM | {"a": -1, "sy": number(1 / 256)},

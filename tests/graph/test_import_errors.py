@@ -73,6 +73,11 @@ def test_unbound_dimensions_are_listed_together(base: RuleBase, build: Build) ->
     assert "--dim batch=N --dim n=N --dim z.1=N" in text
 
 
+def test_names_of_dimensions_are_written_as_a_shell_takes_them(base: RuleBase, build: Build) -> None:
+    model = build([NODE("Relu", ["x"], ["y"])], {"x": ["past + new", "n"]}, ["y"])
+    assert "--dim 'past + new'=N --dim n=N" in message(model, base)
+
+
 def test_unknown_and_senseless_dimensions(base: RuleBase, build: Build) -> None:
     model = build([NODE("Relu", ["x"], ["y"])], {"x": ["batch"]}, ["y"])
     assert "did you mean `batch`?" in message(model, base, batch=2, bach=3)

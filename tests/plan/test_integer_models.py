@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -223,3 +224,43 @@ def test_sums_beyond_32_bits_stay_floats(count: int, bias: int | None) -> None:
     exact = count * 255 * (255 if sign > 0 else -254) + (bias or 0)
     actual = smartmem_rules.optimize(model, device="pocl").run({"x": np.full((1, count), 255, np.uint8)})["y"]
     np.testing.assert_array_equal(actual, np.full((1, 2), np.clip(round(exact / scale) + 128, 0, 255), np.uint8))
+
+
+@pytest.mark.parametrize("along", [False, True], ids=["tensor", "channels"])
+@pytest.mark.parametrize("form", ["Conv", "Conv and bias", "Gemm", "turned Gemm", "MatMul"])
+def test_models_of_quantization_aware_training_are_computed_in_integers(form: str, along: bool) -> None:
+    """Weights are floats between quantizers, biases stay floats, and another operator stands before the quantizer."""
+    random = np.random.default_rng(len(form) + along)
+    made = Quantized("uint8", random)
+    images = form.startswith("Conv")
+    shape, size = ((2, 8, 9, 9), (24, 8, 3, 3)) if images else ((5, 40), (40, 24))
+    size = size[::-1] if form == "turned Gemm" else size
+    axis = 0 if images or form == "turned Gemm" else 1
+    floats = random.standard_normal(size).astype(np.float32) * np.float32(0.1)
+    scales = np.abs(floats).max(axis=tuple(n for n in range(len(size)) if n != axis or not along)) / np.float32(127)
+    names = [made.constant("step", scales), made.constant("zero", np.zeros(scales.shape, np.int8))]
+    x = made.activation("input", "x", 0.03)
+    for operator, given, name in (("Quantize", made.constant("floats", floats), "q"), ("Dequantize", "q", "w")):
+        how = {"axis": axis} if along else {}
+        made.nodes.append(helper.make_node(f"{operator}Linear", [given, *names], [name], **how))
+    bias = made.constant("bias", random.standard_normal(24).astype(np.float32) * np.float32(0.1))
+    biased = form in ("Conv and bias", "Gemm", "turned Gemm")
+    more = {"transB": 1} if form == "turned Gemm" else {"pads": [1, 1, 1, 1]} if images else {}
+    operator = form.split()[-1] if form == "turned Gemm" else form.split()[0]
+    made.nodes.append(helper.make_node(operator, [x, "w", *([bias] if biased else [])], ["product"], **more))
+    if form == "MatMul":
+        made.nodes.append(helper.make_node("Add", [bias, "product"], ["sum"]))
+    made.nodes.append(helper.make_node("Relu", ["sum" if form == "MatMul" else "product"], ["positive"]))
+    model = made.model(shape, made.activation("y.a", "positive", 0.01))
+    given = random.standard_normal(shape).astype(np.float32)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    expected = session.run(None, {"x": given})[0].astype(np.int64)
+    plan = smartmem_rules.optimize(model, device="pocl")
+    (actual,) = plan.run({"x": given}).values()
+    assert np.count_nonzero(actual - expected) <= actual.size / 1000
+    assert np.abs(actual - expected).max() <= 1
+    assert len(np.unique(expected)) > 20
+    held = [one for one in plan.plan.tensors.values() if one.role == "constant" and one.type.dtype == "float32"]
+    assert all(math.prod(one.type.shape) <= 24 for one in held)

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.decoding.choosing import ALL, GREATEST, Array, Selection
 from smartmem_rules.decoding.model.growth import COUNTED, WHOLE, Growth
-from smartmem_rules.decoding.model.interface import LOGITS, MASK, POSITIONS, CachedTensor, Interface
+from smartmem_rules.decoding.model.interface import CACHE_PLACES, LOGITS, MASK, POSITIONS, CachedTensor, Interface
 from smartmem_rules.decoding.model.parts import OWN, Part, parts_of
 from smartmem_rules.decoding.model.unchanging import Given, keep_needed, read_in_steps
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, opsets
@@ -92,7 +92,7 @@ class _Builder:
 
     def inputs(self) -> None:
         """Inputs with the extents of the step in the place of the model's."""
-        fed = {self.interface.tokens, MASK, POSITIONS, *(tensor.past for tensor in self.interface.cached)}
+        fed = {self.interface.tokens, MASK, POSITIONS, CACHE_PLACES, *(tensor.past for tensor in self.interface.cached)}
         read_in_steps(self.graph, self.step.given, fed)
         sequences = self.step.sequences
         self._input(self.interface.tokens, [sequences, self.new])
@@ -101,6 +101,8 @@ class _Builder:
             self._input(POSITIONS, [sequences, self.new])
         if self.interface.mask:
             self._mask()
+        if self.interface.places:
+            self._places()
         for tensor in self.interface.cached:
             self._past(tensor)
 
@@ -138,6 +140,20 @@ class _Builder:
         self._input(MASK_BEFORE, [sequences, PAST])
         self._input(MASK_NEW, [sequences, self.new])
         self.before.append(helper.make_node("Concat", [MASK_BEFORE, MASK_NEW], [MASK], axis=1))
+
+    def _places(self) -> None:
+        """The places of new tokens: one behind as many as there are in the cache, or those of a prompt from 0 on."""
+        if self.step.behind:
+            tensor, shape = self.interface.cached[0], "decoding.places.shape"
+            axis = self._constant(f"decoding.axis_{tensor.axis}", [tensor.axis])
+            self.before.append(helper.make_node("Shape", [tensor.past], [shape]))
+            self.before.append(helper.make_node("Gather", [shape, axis], [CACHE_PLACES]))
+            return
+        shape, count = "decoding.places.shape", "decoding.places.count"
+        zero, one = (self._held(f"decoding.whole_{n}", np.array(n, np.int64)) for n in (0, 1))
+        self.before.append(helper.make_node("Shape", [self.interface.tokens], [shape]))
+        self.before.append(helper.make_node("Gather", [shape, one], [count]))
+        self.before.append(helper.make_node("Range", [zero, count, one], [CACHE_PLACES]))
 
     def _past(self, tensor: CachedTensor) -> None:
         shape = list(tensor.shape)

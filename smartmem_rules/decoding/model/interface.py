@@ -1,5 +1,6 @@
 """What the inputs and outputs of a language model are, by their names as transformers, optimum and ONNX Runtime write
-them: `input_ids`, `attention_mask`, `position_ids`, `past_key_values.N.key` with `present.N.key`, `logits`.
+them: `input_ids`, `attention_mask`, `position_ids`, `cache_position`, `past_key_values.N.key` with `present.N.key`,
+`logits`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from smartmem_rules.records import dataclass
 TOKENS = ("input_ids", "decoder_input_ids")
 MASK = "attention_mask"
 POSITIONS = "position_ids"
+CACHE_PLACES = "cache_position"
 LOGITS = "logits"
 RANK = 4
 """Of a cached tensor: sequences, heads, positions and channels."""
@@ -63,6 +65,7 @@ class Interface:
         mask: whether there is an input that says which tokens count, [sequences, tokens of the past and new ones].
         positions: whether there is an input of the tokens' positions, [sequences, tokens].
         cached: keys and values of all layers.
+        places: whether there is an input of the new tokens' places in the cache, [tokens].
         further: inputs that the caller gives once for all steps.
         carried: of two decoders, the inputs of the one behind the cache that the other one gives once for all steps.
     """
@@ -73,6 +76,7 @@ class Interface:
     cached: tuple[CachedTensor, ...]
     further: tuple[Further, ...] = ()
     carried: tuple[str, ...] = ()
+    places: bool = False
 
 
 def interface_of(model: onnx.ModelProto) -> Interface:
@@ -103,7 +107,10 @@ def interface_of(model: onnx.ModelProto) -> Interface:
     further = further_of(inputs, tokens, [tensor.past for tensor in cached])
     refuse_growing(further, grown, tokens)
     check_types(inputs, tokens)
-    return Interface(tokens=tokens, mask=MASK in inputs, positions=POSITIONS in inputs, cached=cached, further=further)
+    return Interface(
+        tokens=tokens, mask=MASK in inputs, positions=POSITIONS in inputs, cached=cached, further=further,
+        places=CACHE_PLACES in inputs,
+    )  # fmt: skip
 
 
 def given_inputs(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
@@ -130,7 +137,7 @@ def further_of(inputs: Mapping[str, onnx.ValueInfoProto], tokens: str, cached: C
     Args:
         cached: those that are keys and values of earlier tokens.
     """
-    known = {tokens, MASK, POSITIONS, *cached}
+    known = {tokens, MASK, POSITIONS, CACHE_PLACES, *cached}
     return tuple(_further(value, inputs[tokens]) for name, value in inputs.items() if name not in known)
 
 
@@ -144,18 +151,18 @@ def refuse_growing(further: Iterable[Further], grown: Collection[str], tokens: s
     if unknown:
         raise GenerateError(
             f"generation does not know what to give for {', '.join(unknown)} in each step; it feeds {tokens}, {MASK}, "
-            f"{POSITIONS} and past_key_values.*, and further inputs that do not grow with the tokens: export the model "
-            "without other inputs, or make them constants"
+            f"{POSITIONS}, {CACHE_PLACES} and past_key_values.*, and further inputs that do not grow with the tokens: "
+            "export the model without other inputs, or make them constants"
         )
 
 
 def check_types(inputs: Mapping[str, onnx.ValueInfoProto], tokens: str) -> None:
-    """Refuse tokens, masks and positions of another type than int64.
+    """Refuse tokens, masks, positions and places of another type than int64.
 
     Raises:
         GenerateError: there is one.
     """
-    for name in (tokens, MASK, POSITIONS):
+    for name in (tokens, MASK, POSITIONS, CACHE_PLACES):
         kind = inputs[name].type.tensor_type.elem_type if name in inputs else TensorProto.INT64
         if kind != TensorProto.INT64:
             raise GenerateError(

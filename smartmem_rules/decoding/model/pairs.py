@@ -15,6 +15,7 @@ from onnx import AttributeProto, helper
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.decoding.model.graphs import LARGE
 from smartmem_rules.decoding.model.interface import (
+    CACHE_PLACES,
     LOGITS,
     MASK,
     POSITIONS,
@@ -139,6 +140,7 @@ def paired_interface(prompts: onnx.ModelProto, tokens: onnx.ModelProto) -> Inter
         cached=own.cached,
         further=tuple(_together(further, later)),
         carried=carried,
+        places=own.places or CACHE_PLACES in inputs,
     )
 
 

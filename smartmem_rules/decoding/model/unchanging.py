@@ -7,6 +7,7 @@ graphs of steps read them as inputs.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -67,7 +68,7 @@ def with_extents(further: Sequence[Further], sequences: int, dims: Mapping[str, 
     if missing:
         raise GenerateError(
             f"the further inputs {', '.join(one.name for one in further)} have the open extents {', '.join(missing)}; "
-            f"give them (dims={{{missing[0]!r}: N}}, --dim {missing[0]}=N), or the inputs themselves"
+            f"give them (dims={{{missing[0]!r}: N}}, --dim {shlex.quote(missing[0])}=N), or the inputs themselves"
         )
     return tuple(Given(name=one.name, shape=_numbers(one, sequences, dims), dtype=one.dtype) for one in further)
 

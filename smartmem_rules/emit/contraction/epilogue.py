@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from smartmem_rules.emit.c.expressions import Value
-from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.kernel import Emission, lane_reader
+from smartmem_rules.emit.c.primitives import compute_type
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, Store
 from smartmem_rules.plan.schedule.grid import TILE_LANES
 from smartmem_rules.tensor.atoms import Var
@@ -39,6 +40,36 @@ class VectorEpilogue:
             return Value(f"{name}.s{node.indices[0].constant}", 1)
 
         self.emission.expressions.internal[ACCUMULATOR] = read
+
+    @property
+    def in_two_steps(self) -> bool:
+        """Whether values can be computed first, and stored later: each store takes all four columns at once."""
+        images = any(self.emission.accesses[store.tensor].is_image for store in self.stores)
+        return bool(self.stores) and not is_symbolic(self.extent) and self.extent % LANES == 0 and not images
+
+    def declarations(self, turns: int) -> list[str]:
+        """C text of the arrays that keep so many turns' values, one of each store; epilogues may share them."""
+        return [
+            f"{compute_type(store.value.dtype, LANES)} {_kept(number, store)}[{turns}];"
+            for number, store in enumerate(self.stores)
+        ]
+
+    def keep(self, at: dict[Var, Index]) -> None:
+        """Compute the columns of a block, and keep them in the arrays at the turn `e`."""
+        expressions = self.emission.expressions
+        for number, store in enumerate(self.stores):
+            value = expressions.value(substitute_variables(self._bound(store).value, at), self.lane)
+            vector = expressions.spread(value, store.value.dtype, LANES)
+            self.emission.writer.line(f"{_kept(number, store)}[e] = {vector};")
+
+    def store(self, at: dict[Var, Index]) -> None:
+        """Write the columns of a block that the arrays keep of the turn `e`."""
+        for number, store in enumerate(self.stores):
+            name = _kept(number, store)
+            self.emission.expressions.internal[name] = lane_reader(Value(f"{name}[e]", LANES))
+            indices = tuple(substitute(i, at) for i in store.indices)
+            kept = Read(name, (variable(self.lane),), store.value.dtype)
+            self.emission.store(Store(store.tensor, indices, kept, store.local), {}, self.lane)
 
     def write(self, at: dict[Var, Index], block: Var) -> None:
         """Write the columns of a block: four, or what is left of them in the last one."""
@@ -110,3 +141,7 @@ class VectorEpilogue:
             else:
                 at_lane = tuple(substitute(i, {self.lane: Index(place)}) for i in indices)
                 self.emission.writer.line(access.write(at_lane, values[place], expressions.index))
+
+
+def _kept(number: int, store: Store) -> str:
+    return f"kept_{compute_type(store.value.dtype)}{number}"

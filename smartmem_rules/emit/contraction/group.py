@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from smartmem_rules.emit.c.expressions import Internal, Value
@@ -33,13 +33,25 @@ from smartmem_rules.tensor.substitution import substitute, unravel
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedPart:
-    """The columns of one right factor: its range of column tiles, and how four of them are written."""
+    """The columns of one right factor: its range of column tiles, and how four of them are written.
+
+    Attributes:
+        block: the name of the four columns' number, of `blocks`.
+        epilogue: computes and writes them.
+        turns: of the loop over a work-item's sums that ask for what they read before the first of them writes.
+        kept: the arrays that keep what is computed in several turns.
+        values, stores: compute what the arrays keep, and write it; with one turn `epilogue` does both.
+    """
 
     first: int
     last: int
     block: str
     blocks: int
-    epilogue: str
+    epilogue: str = ""
+    turns: int = 1
+    kept: Sequence[str] = ()
+    values: str = ""
+    stores: str = ""
 
 
 class _Group:
@@ -80,6 +92,7 @@ class _Group:
         right = loading(self.emission, tile, self._right(columns))
         if tile.held:
             held = self._held(right)
+        parts = self._parts()
         self.emission.shared += self._tiles()
         return self.emission.source(
             "contraction_group.cl",
@@ -99,7 +112,9 @@ class _Group:
             held=held,
             left=left,
             right=right,
-            parts=self._parts(),
+            parts=parts,
+            kept=dict.fromkeys(one for part in parts for one in part.kept),
+            overlapped=parts[0].turns,
             **names,
             **shared,
         )
@@ -320,26 +335,48 @@ class _Group:
     def _parts(self) -> list[FinishedPart]:
         kernel = self.kernel
         own = len(kernel.stores) - len(self._kept) - sum(len(p.stores) for p in kernel.parts)
+        columns = [(self.contraction.n, kernel.stores[:own]), *((p.n, p.stores) for p in kernel.parts)]
+        lane = Var("lane", LANES)
+        epilogues = [VectorEpilogue(self.emission, n.extent, lane, stores) for n, stores in columns]
+        turns = self._overlapped if all(epilogue.in_two_steps for epilogue in epilogues) else 1
         found: list[FinishedPart] = []
         first = 0
-        for n, stores in [(self.contraction.n, kernel.stores[:own]), *((p.n, p.stores) for p in kernel.parts)]:
+        for (n, _), epilogue in zip(columns, epilogues, strict=True):
             tiles = -(-n.extent // self.tile.columns)
-            found.append(self._part(n, stores, first, first + tiles))
+            found.append(self._part(n, epilogue, first, first + tiles, turns))
             first += tiles
         return found
 
-    def _part(self, n: Var, stores: tuple[Store, ...], first: int, last: int) -> FinishedPart:
+    @property
+    def _overlapped(self) -> int:
+        """Turns of the loop over a work-item's sums that ask for what they read at once.
+
+        One after the other, each would wait for memory, and a work-group has few sub-groups to fill the time.
+        """
+        tile = self.tile
+        turns, rest = divmod(tile.rows * tile.columns // LANES, tile.threads)
+        most = self.emission.target.device.text.unroll
+        return 1 if tile.direct or rest else max(n for n in range(1, most + 1) if turns % n == 0)
+
+    def _part(self, n: Var, epilogue: VectorEpilogue, first: int, last: int, turns: int) -> FinishedPart:
         blocks = -(-n.extent // LANES)
-        block, lane = Var(f"block{first}", blocks), Var("lane", LANES)
-        epilogue = VectorEpilogue(self.emission, n.extent, lane, stores)
+        block = Var(f"block{first}", blocks)
         name = self.emission.expressions.name(block)
-        column = add(scale(variable(block), LANES), variable(lane))
-
-        def write() -> None:
-            epilogue.set_accumulator("finished")
-            epilogue.write({**self._row_values(self.row), n: column}, block)
-
-        return FinishedPart(first=first, last=last, block=name, blocks=blocks, epilogue=captured(self.emission, write))
+        at = {**self._row_values(self.row), n: add(scale(variable(block), LANES), variable(epilogue.lane))}
+        epilogue.set_accumulator("finished")
+        if turns == 1:
+            written = captured(self.emission, lambda: epilogue.write(at, block))
+            return FinishedPart(first=first, last=last, block=name, blocks=blocks, epilogue=written)
+        return FinishedPart(
+            first=first,
+            last=last,
+            block=name,
+            blocks=blocks,
+            turns=turns,
+            kept=epilogue.declarations(turns),
+            values=captured(self.emission, lambda: epilogue.keep(at)),
+            stores=captured(self.emission, lambda: epilogue.store(at)),
+        )
 
 
 def _statistic(number: int) -> Internal:

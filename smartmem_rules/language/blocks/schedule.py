@@ -183,6 +183,11 @@ class GroupCycles:
     loads_per_cycle: float = real("elements that a unit loads in a cycle", 0.0)
     meetings_per_cycle: float = real("split-K: partial sums added in a cycle through global memory", 0.0)
     row_cycles: float = real("cycles that a member of a team takes for an element that the stages of its row load", 0.0)
+    score_cycles: float = real(
+        "the same for an element of an attention's scores, or of what is made of them, in local memory", 0.0
+    )
+    finish_cycles: float = real("cycles that a work-item takes for a sum in the epilogue", 0.0)
+    finished_per_cycle: float = real("sums at most that the work-groups of a unit finish in a cycle", 0.0)
     looped_cycles: float = real(
         "cycles of a turn of a loop in which a work-item sums what an element of the left factor is computed from; "
         "loops that are unrolled count by their operations",

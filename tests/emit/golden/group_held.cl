@@ -1,4 +1,4 @@
-// k0_contraction: global (384,), local (128,)
+// k0_contraction: global (1152,), local (128,)
 // Halves of NVIDIA's devices, four at a time. OpenCL's own functions promise no more than the alignment of one half, so the
 // compiler moves halves one by one; the places that the engine takes these for are aligned as the whole vector.
 #ifndef SMR_HALVES_PTX
@@ -37,372 +37,11 @@ static inline float4 smr_load_half4_where(int counts, __global const half* p) {
 #define vload_half4(I, P) smr_floats4(((__global const uint2*)(P))[I])
 #define vstore_half4_rte(X, I, P) ((__global uint2*)(P))[I] = smr_halves4(X)
 #endif
-// Contractions for GPUs with local memory. A work-group owns 64 x 64 sums. Tiles of both factors, 64 deep, lie in local
+// Contractions for GPUs with local memory. A work-group owns 16 x 64 sums. Tiles of both factors, 64 deep, lie in local
 // memory; the next tiles are loaded while these are multiplied.
 //   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
 //      or the scores of an attention and their softmax.
-//   2. 1 slices of sub-groups of 128 work-items share the depth of a tile (slice-K). A sub-group owns 64 x 64 sums.
-//   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
-//      runs the epilogue of some sums, four columns at a time.
-// The matrix unit nvidia_wgmma_f16 multiplies the tiles.
-#ifndef SMR_TARGET_IS_SET
-#error "these kernels are for the PTX target sm_90a, which this runtime does not set"
-#endif
-#ifndef SMR_UNIT_nvidia_wgmma_f16
-#define SMR_UNIT_nvidia_wgmma_f16
-typedef ushort __attribute__((may_alias)) nvidia_wgmma_f16_element; // sums take the place of tiles in local memory
-typedef float4 nvidia_wgmma_f16_sums;
-#define nvidia_wgmma_f16_no_sums ((nvidia_wgmma_f16_sums)(0))
-// Elements of one place of the reduction side by side: `own` is a row.
-static inline uint nvidia_wgmma_f16_at(uint own, uint k) {
-    return own * 64 + (k / 8 ^ own % 8) * 8 + k % 8;
-}
-// Columns side by side, 64 in a row; the rows of `step` places of the reduction lie together.
-static inline uint nvidia_wgmma_f16_across(uint k, uint own, uint step) {
-    return (own / 64 * step + k) * 64 + (own % 64 / 8 ^ k % 8) * 8 + own % 8;
-}
-static inline __local nvidia_wgmma_f16_element* nvidia_wgmma_f16_aligned(__local float* memory) {
-    return (__local nvidia_wgmma_f16_element*)(memory + (-(uint)(size_t)memory & 1023) / 4);
-}
-// A matrix in local memory as the instructions name it; `leading` is in units of 16 bytes.
-static inline ulong nvidia_wgmma_f16_matrix(__local const nvidia_wgmma_f16_element* tile, uint leading) {
-    return 1ul << 62 | 64ul << 32 | (ulong)leading << 16 | (ulong)((uint)(size_t)tile >> 4);
-}
-static inline ulong nvidia_wgmma_f16_right_matrix(__local const nvidia_wgmma_f16_element* tile, int k, int step, int across) {
-    return across ? nvidia_wgmma_f16_matrix(tile, step * 8) + k * 8 : nvidia_wgmma_f16_matrix(tile, 1) + k / 8;
-}
-static inline uint nvidia_wgmma_f16_two(float low, float high) {
-    uint both;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-#define nvidia_wgmma_f16_keep(P, X) *(P) = (ushort)nvidia_wgmma_f16_two((X), 0.0f)
-static inline void nvidia_wgmma_f16_keep4(__local nvidia_wgmma_f16_element* at, float4 x) {
-    *(__local uint2*)at = (uint2)(nvidia_wgmma_f16_two(x.s0, x.s1), nvidia_wgmma_f16_two(x.s2, x.s3));
-}
-static inline void nvidia_wgmma_f16_store(__local float* tile, int stride, int lane, nvidia_wgmma_f16_sums c) {
-    __local float2* at = (__local float2*)(tile + (lane / 4 % 8 * 1 + lane / 32 % 4 * 16) * stride + lane / 1 % 4 * 2);
-    at[0] = c.s01;
-    at[(8 * stride + 0) / 2] = c.s23;
-}
-// Copies 16 bytes from global to local memory, or writes zeros there where `counts` is 0.
-static inline void nvidia_wgmma_f16_copy(__local nvidia_wgmma_f16_element* to, __global const nvidia_wgmma_f16_element* from, int counts) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                 : : "r"((uint)(size_t)to), "l"(from), "r"(counts ? 16 : 0) : "memory");
-}
-#ifndef SMR_PREFETCH
-#define SMR_PREFETCH(P) asm volatile("prefetch.global.L2 [%0];" : : "l"(P))
-#endif
-#define nvidia_wgmma_f16_commit() asm volatile("cp.async.commit_group;" : : : "memory")
-#define nvidia_wgmma_f16_wait(COUNT) asm volatile("cp.async.wait_group " #COUNT ";" : : : "memory")
-// What work-items have written to local memory is there for the unit behind the next barrier.
-#define nvidia_wgmma_f16_written() asm volatile("fence.proxy.async.shared::cta;" : : : "memory")
-#define nvidia_wgmma_f16_begin() asm volatile("//@ wgmma.fence.sync.aligned;" : : : "memory")
-#define nvidia_wgmma_f16_end() asm volatile("//@ wgmma.commit_group.sync.aligned;" : : : "memory")
-#define nvidia_wgmma_f16_running(COUNT) asm volatile("//@ wgmma.wait_group.sync.aligned " #COUNT ";" : : : "memory")
-#endif
-#ifndef SMR_UNIT_nvidia_wgmma_f16_64
-#define SMR_UNIT_nvidia_wgmma_f16_64
-#define nvidia_wgmma_f16_registers_64 "+f"(c0.s0), "+f"(c0.s1), "+f"(c0.s2), "+f"(c0.s3), "+f"(c1.s0), "+f"(c1.s1), "+f"(c1.s2), "+f"(c1.s3), "+f"(c2.s0), "+f"(c2.s1), "+f"(c2.s2), "+f"(c2.s3), "+f"(c3.s0), "+f"(c3.s1), "+f"(c3.s2), "+f"(c3.s3), "+f"(c4.s0), "+f"(c4.s1), "+f"(c4.s2), "+f"(c4.s3), "+f"(c5.s0), "+f"(c5.s1), "+f"(c5.s2), "+f"(c5.s3), "+f"(c6.s0), "+f"(c6.s1), "+f"(c6.s2), "+f"(c6.s3), "+f"(c7.s0), "+f"(c7.s1), "+f"(c7.s2), "+f"(c7.s3)
-#define nvidia_wgmma_f16_product_64(ACROSS, A, B, K, STEP) \
-    asm volatile("//@ wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 { %0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, %32, %33, 1, 1, 1, 0, " #ACROSS ";" \
-        : nvidia_wgmma_f16_registers_64 : "l"(nvidia_wgmma_f16_matrix(A, 1) + (K) / 8), "l"(nvidia_wgmma_f16_right_matrix(B, K, STEP, ACROSS)))
-#define nvidia_wgmma_f16_complete_64() asm volatile("//@ wgmma.wait_group.sync.aligned 0;" : nvidia_wgmma_f16_registers_64 : : "memory")
-#endif
-
-__kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
-    __global const float* restrict p0 /* buffer[d0d1d2] of [2, 20, 64] */,
-    __global const half* restrict p1 /* buffer[d0d1] of [64, 192] */,
-    __global half* restrict p2 /* buffer[d0d1d2] of [2, 20, 32] */,
-    __global half* restrict p3 /* buffer[d0d1d2] of [2, 20, 32] */,
-    __global half* restrict p4 /* buffer[d0d1d2] of [2, 20, 32] */) {
-    __local float memory[24832] __attribute__((aligned(16)));
-    const int group = (int)get_group_id(0);
-    const int thread = (int)get_local_id(0);
-    const int column_tile = group % 3;
-    const int first_row = group / 3 % 1 * 64;
-    const int i0 = group / 3;
-    const int lane = thread % 128;
-    const int warp = thread / 128 % 1;
-    const int slice = thread / 128;
-    const int warp_row = warp / 1 * 64;
-    const int warp_column = warp % 1 * 64;
-     {
-    }
-    float4 left_next[8];
-
-    nvidia_wgmma_f16_sums c0 = nvidia_wgmma_f16_no_sums;
-    nvidia_wgmma_f16_sums c1 = nvidia_wgmma_f16_no_sums;
-    nvidia_wgmma_f16_sums c2 = nvidia_wgmma_f16_no_sums;
-    nvidia_wgmma_f16_sums c3 = nvidia_wgmma_f16_no_sums;
-    nvidia_wgmma_f16_sums c4 = nvidia_wgmma_f16_no_sums;
-    nvidia_wgmma_f16_sums c5 = nvidia_wgmma_f16_no_sums;
-    nvidia_wgmma_f16_sums c6 = nvidia_wgmma_f16_no_sums;
-    nvidia_wgmma_f16_sums c7 = nvidia_wgmma_f16_no_sums;
-    __local nvidia_wgmma_f16_element* const left_tiles = nvidia_wgmma_f16_aligned(memory);
-    __local nvidia_wgmma_f16_element* const right_tiles = left_tiles + 24576;
-    if (0 + 0 < 1) {
-        const int step = 0 + 0;
-            __local nvidia_wgmma_f16_element* const right_into = right_tiles + (step % 6) * 4096;
-     {
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int slot = e * 128 + thread;
-             {
-                const int at = slot % 8;
-                const int i4 = min((column_tile * 64) / 8 + at, 23);
-                const int depth = step * 64 + slot / 8;
-                const int i5 = depth;
-                nvidia_wgmma_f16_copy(right_into + nvidia_wgmma_f16_across(slot / 8, (slot % 8) * 8, 64), (__global const nvidia_wgmma_f16_element*)(p1 + (i4 * 8 + i5 * 192)), 1);
-            }
-        }
-    }
-
-    }
-    nvidia_wgmma_f16_commit();
-    if (0 + 1 < 1) {
-        const int step = 0 + 1;
-            __local nvidia_wgmma_f16_element* const right_into = right_tiles + (step % 6) * 4096;
-     {
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int slot = e * 128 + thread;
-             {
-                const int at = slot % 8;
-                const int i4 = min((column_tile * 64) / 8 + at, 23);
-                const int depth = step * 64 + slot / 8;
-                const int i5 = depth;
-                nvidia_wgmma_f16_copy(right_into + nvidia_wgmma_f16_across(slot / 8, (slot % 8) * 8, 64), (__global const nvidia_wgmma_f16_element*)(p1 + (i4 * 8 + i5 * 192)), 1);
-            }
-        }
-    }
-
-    }
-    nvidia_wgmma_f16_commit();
-    if (0 + 2 < 1) {
-        const int step = 0 + 2;
-            __local nvidia_wgmma_f16_element* const right_into = right_tiles + (step % 6) * 4096;
-     {
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int slot = e * 128 + thread;
-             {
-                const int at = slot % 8;
-                const int i4 = min((column_tile * 64) / 8 + at, 23);
-                const int depth = step * 64 + slot / 8;
-                const int i5 = depth;
-                nvidia_wgmma_f16_copy(right_into + nvidia_wgmma_f16_across(slot / 8, (slot % 8) * 8, 64), (__global const nvidia_wgmma_f16_element*)(p1 + (i4 * 8 + i5 * 192)), 1);
-            }
-        }
-    }
-
-    }
-    nvidia_wgmma_f16_commit();
-    if (0 + 3 < 1) {
-        const int step = 0 + 3;
-            __local nvidia_wgmma_f16_element* const right_into = right_tiles + (step % 6) * 4096;
-     {
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int slot = e * 128 + thread;
-             {
-                const int at = slot % 8;
-                const int i4 = min((column_tile * 64) / 8 + at, 23);
-                const int depth = step * 64 + slot / 8;
-                const int i5 = depth;
-                nvidia_wgmma_f16_copy(right_into + nvidia_wgmma_f16_across(slot / 8, (slot % 8) * 8, 64), (__global const nvidia_wgmma_f16_element*)(p1 + (i4 * 8 + i5 * 192)), 1);
-            }
-        }
-    }
-
-    }
-    nvidia_wgmma_f16_commit();
-    {
-        const int step = 0;
-     {
-        #pragma unroll
-        for (int e = 0; e < 8; ++e) {
-            const int slot = e * 128 + thread;
-             {
-                const int at = slot / 16;
-                const int i2 = min(first_row + at, 39);
-                const int depth = step * 16 + slot % 16;
-                const int i3 = depth;
-                const float4 t1 = *(__global const float4*)(p0 + (i2 * 64 + i3 * 4));
-                left_next[e] = t1;
-            }
-        }
-    }
-
-    }
-    for (int turn = 0; turn < 1; ++turn) {
-        __local nvidia_wgmma_f16_element* left = left_tiles + (turn % 6) * 4096;
-        __local nvidia_wgmma_f16_element* right = right_tiles + (turn % 6) * 4096;
-     {
-        #pragma unroll
-        for (int e = 0; e < 8; ++e) {
-            const int slot = e * 128 + thread;
-             {
-                nvidia_wgmma_f16_keep4(left + nvidia_wgmma_f16_at(slot / 16, slot % 16 * 4 + 0), left_next[e]);
-            }
-        }
-    }
-
-        nvidia_wgmma_f16_wait(3);
-        nvidia_wgmma_f16_written();
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (turn + 4 < 1) {
-            const int step = turn + 4;
-            __local nvidia_wgmma_f16_element* const right_into = right_tiles + (step % 6) * 4096;
-     {
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int slot = e * 128 + thread;
-             {
-                const int at = slot % 8;
-                const int i4 = min((column_tile * 64) / 8 + at, 23);
-                const int depth = step * 64 + slot / 8;
-                const int i5 = depth;
-                nvidia_wgmma_f16_copy(right_into + nvidia_wgmma_f16_across(slot / 8, (slot % 8) * 8, 64), (__global const nvidia_wgmma_f16_element*)(p1 + (i4 * 8 + i5 * 192)), 1);
-            }
-        }
-    }
-
-        }
-        nvidia_wgmma_f16_commit();
-        if (turn + 1 < 1) {
-            const int step = turn + 1;
-     {
-        #pragma unroll
-        for (int e = 0; e < 8; ++e) {
-            const int slot = e * 128 + thread;
-             {
-                const int at = slot / 16;
-                const int i2 = min(first_row + at, 39);
-                const int depth = step * 16 + slot % 16;
-                const int i3 = depth;
-                const float4 t1 = *(__global const float4*)(p0 + (i2 * 64 + i3 * 4));
-                left_next[e] = t1;
-            }
-        }
-    }
-
-        }
-        const int depth = slice * 64;
-        __local const nvidia_wgmma_f16_element* a = left + warp_row * 64;
-        __local const nvidia_wgmma_f16_element* b = right + warp_column * 64;
-        nvidia_wgmma_f16_begin();
-        nvidia_wgmma_f16_product_64(1, a, b, depth + 0, 64);
-        nvidia_wgmma_f16_product_64(1, a, b, depth + 16, 64);
-        nvidia_wgmma_f16_product_64(1, a, b, depth + 32, 64);
-        nvidia_wgmma_f16_product_64(1, a, b, depth + 48, 64);
-        nvidia_wgmma_f16_end();
-        nvidia_wgmma_f16_running(1);
-
-    }
-    nvidia_wgmma_f16_complete_64();
-
-    barrier(CLK_LOCAL_MEM_FENCE);
-    {
-        __local float* sums = memory + slice * 4608;
-        nvidia_wgmma_f16_store(sums + (warp_row + 0) * 72 + warp_column + 0, 72, lane, c0);
-        nvidia_wgmma_f16_store(sums + (warp_row + 0) * 72 + warp_column + 8, 72, lane, c1);
-        nvidia_wgmma_f16_store(sums + (warp_row + 0) * 72 + warp_column + 16, 72, lane, c2);
-        nvidia_wgmma_f16_store(sums + (warp_row + 0) * 72 + warp_column + 24, 72, lane, c3);
-        nvidia_wgmma_f16_store(sums + (warp_row + 0) * 72 + warp_column + 32, 72, lane, c4);
-        nvidia_wgmma_f16_store(sums + (warp_row + 0) * 72 + warp_column + 40, 72, lane, c5);
-        nvidia_wgmma_f16_store(sums + (warp_row + 0) * 72 + warp_column + 48, 72, lane, c6);
-        nvidia_wgmma_f16_store(sums + (warp_row + 0) * 72 + warp_column + 56, 72, lane, c7);
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-
-    for (int place = thread; place < 1024; place += 128) {
-        const int tile_row = place / 16;
-        const int tile_column = place % 16 * 4;
-
-        const int i1 = first_row + tile_row;
-        if (i1 < 40) {
-        __local const float* sums = memory + place / 16 * 72 + place % 16 * 4;
-        float4 finished = *(__local const float4*)sums;
-
-if (column_tile < 1) {
-            const int i6 = (column_tile - 0) * 16 + tile_column / 4;
-            if (i6 < 8) {
-     {
-         {
-            vstore_half4_rte(finished, 0, p2 + (i1 * 32 + i6 * 4));
-        }
-    }
-            }
-        }
-else if (column_tile < 2) {
-            const int i7 = (column_tile - 1) * 16 + tile_column / 4;
-            if (i7 < 8) {
-     {
-         {
-            vstore_half4_rte(finished, 0, p3 + (i1 * 32 + i7 * 4));
-        }
-    }
-            }
-        }
-else if (column_tile < 3) {
-            const int i8 = (column_tile - 2) * 16 + tile_column / 4;
-            if (i8 < 8) {
-     {
-         {
-            vstore_half4_rte(finished, 0, p4 + (i1 * 32 + i8 * 4));
-        }
-    }
-            }
-        }
-        }
-    }
-}
-
-// k1_contraction: global (1024,), local (256,)
-// Halves of NVIDIA's devices, four at a time. OpenCL's own functions promise no more than the alignment of one half, so the
-// compiler moves halves one by one; the places that the engine takes these for are aligned as the whole vector.
-#ifndef SMR_HALVES_PTX
-#define SMR_HALVES_PTX
-static inline float2 smr_floats(uint both) {
-    float2 x;
-    asm("{ .reg .b16 low, high; mov.b32 { low, high}, %2; cvt.f32.f16 %0, low; cvt.f32.f16 %1, high; }"
-        : "=f"(x.s0), "=f"(x.s1) : "r"(both));
-    return x;
-}
-static inline uint smr_halves(float low, float high) {
-    uint both;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-static inline float4 smr_floats4(uint2 bits) { return (float4)(smr_floats(bits.s0), smr_floats(bits.s1)); }
-static inline uint2 smr_halves4(float4 x) { return (uint2)(smr_halves(x.s0, x.s1), smr_halves(x.s2, x.s3)); }
-static inline float4 smr_load_scattered(__global const half* p) {
-    return (float4)(vload_half(0, p), vload_half(1, p), vload_half(2, p), vload_half(3, p));
-}
-static inline void smr_store_scattered(float4 x, __global half* p) {
-    vstore_half_rte(x.s0, 0, p);
-    vstore_half_rte(x.s1, 1, p);
-    vstore_half_rte(x.s2, 2, p);
-    vstore_half_rte(x.s3, 3, p);
-}
-#undef smr_vload_half4
-#undef smr_vstore_half4_rte
-#define smr_vload_half4(I, P) smr_load_scattered((P) + 4 * (I))
-#define smr_vstore_half4_rte(X, I, P) smr_store_scattered(X, (P) + 4 * (I))
-static inline float4 smr_load_half4_where(int counts, __global const half* p) {
-    uint2 bits = (uint2)(0);
-    if (counts) bits = *(__global const uint2*)p;
-    return smr_floats4(bits);
-}
-#define vload_half4(I, P) smr_floats4(((__global const uint2*)(P))[I])
-#define vstore_half4_rte(X, I, P) ((__global uint2*)(P))[I] = smr_halves4(X)
-#endif
-// Contractions for GPUs with local memory. A work-group owns 16 x 64 sums. Tiles of both factors, 128 deep, lie in local
-// memory; the next tiles are loaded while these are multiplied.
-//   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
-//      or the scores of an attention and their softmax, in registers, where they become the left factor.
-//   2. 8 slices of sub-groups of 32 work-items share the depth of a tile (slice-K). A sub-group owns 16 x 64 sums.
+//   2. 2 slices of sub-groups of 32 work-items share the depth of a tile (slice-K). A sub-group owns 16 x 32 sums.
 //   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
 //      runs the epilogue of some sums, four columns at a time.
 // The matrix unit nvidia_f16 multiplies the tiles.
@@ -471,13 +110,387 @@ static inline void nvidia_f16_copy(__local nvidia_f16_element* to, __global cons
 #define nvidia_f16_wait(COUNT) asm volatile("cp.async.wait_group " #COUNT ";" : : : "memory")
 #endif
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
+__kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
+    __global const float* restrict p0 /* buffer[d0d1d2] of [2, 20, 64] */,
+    __global const half* restrict p1 /* buffer[d0d1] of [64, 192] */,
+    __global half* restrict p2 /* buffer[d0d1d2] of [2, 20, 32] */,
+    __global half* restrict p3 /* buffer[d0d1d2] of [2, 20, 32] */,
+    __global half* restrict p4 /* buffer[d0d1d2] of [2, 20, 32] */) {
+    __local float memory[11520] __attribute__((aligned(16)));
+    const int group = (int)get_group_id(0);
+    const int thread = (int)get_local_id(0);
+    const int column_tile = group % 3;
+    const int first_row = group / 3 % 3 * 16;
+    const int i0 = group / 9;
+    const int lane = thread % 32;
+    const int warp = thread / 32 % 2;
+    const int slice = thread / 64;
+    const int warp_row = warp / 2 * 16;
+    const int warp_column = warp % 2 * 32;
+     {
+    }
+    float4 left_next[2];
+
+    nvidia_f16_sums c0 = nvidia_f16_no_sums;
+    nvidia_f16_sums c1 = nvidia_f16_no_sums;
+    nvidia_f16_sums c2 = nvidia_f16_no_sums;
+    nvidia_f16_sums c3 = nvidia_f16_no_sums;
+    __local nvidia_f16_element* const left_tiles = (__local nvidia_f16_element*)memory;
+    __local nvidia_f16_element* const right_tiles = left_tiles + 4608;
+    if (0 + 0 < 1) {
+        const int step = 0 + 0;
+            __local nvidia_f16_element* const right_into = right_tiles + (step % 4) * 4608;
+     {
+        #pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const int slot = e * 128 + thread;
+             {
+                const int at = slot % 8;
+                const int i4 = min((column_tile * 64) / 8 + at, 23);
+                const int depth = step * 64 + slot / 8;
+                const int i5 = depth;
+                nvidia_f16_copy(right_into + (slot / 8) * 72 + (slot % 8) * 8, (__global const nvidia_f16_element*)(p1 + (i4 * 8 + i5 * 192)), 1);
+            }
+        }
+    }
+
+    }
+    nvidia_f16_commit();
+    if (0 + 1 < 1) {
+        const int step = 0 + 1;
+            __local nvidia_f16_element* const right_into = right_tiles + (step % 4) * 4608;
+     {
+        #pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const int slot = e * 128 + thread;
+             {
+                const int at = slot % 8;
+                const int i4 = min((column_tile * 64) / 8 + at, 23);
+                const int depth = step * 64 + slot / 8;
+                const int i5 = depth;
+                nvidia_f16_copy(right_into + (slot / 8) * 72 + (slot % 8) * 8, (__global const nvidia_f16_element*)(p1 + (i4 * 8 + i5 * 192)), 1);
+            }
+        }
+    }
+
+    }
+    nvidia_f16_commit();
+    if (0 + 2 < 1) {
+        const int step = 0 + 2;
+            __local nvidia_f16_element* const right_into = right_tiles + (step % 4) * 4608;
+     {
+        #pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const int slot = e * 128 + thread;
+             {
+                const int at = slot % 8;
+                const int i4 = min((column_tile * 64) / 8 + at, 23);
+                const int depth = step * 64 + slot / 8;
+                const int i5 = depth;
+                nvidia_f16_copy(right_into + (slot / 8) * 72 + (slot % 8) * 8, (__global const nvidia_f16_element*)(p1 + (i4 * 8 + i5 * 192)), 1);
+            }
+        }
+    }
+
+    }
+    nvidia_f16_commit();
+    {
+        const int step = 0;
+     {
+        #pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            const int slot = e * 128 + thread;
+             {
+                const int at = slot / 16;
+                const int i2 = min(first_row + at, 39);
+                const int depth = step * 16 + slot % 16;
+                const int i3 = depth;
+                const float4 t1 = *(__global const float4*)(p0 + (i2 * 64 + i3 * 4));
+                left_next[e] = t1;
+            }
+        }
+    }
+
+    }
+    for (int turn = 0; turn < 1; ++turn) {
+        __local nvidia_f16_element* left = left_tiles + (turn % 4) * 1152;
+        __local nvidia_f16_element* right = right_tiles + (turn % 4) * 4608;
+     {
+        #pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            const int slot = e * 128 + thread;
+             {
+                nvidia_f16_keep4(left + (slot / 16) * 72 + slot % 16 * 4 + 0, left_next[e]);
+            }
+        }
+    }
+
+        nvidia_f16_wait(2);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (turn + 3 < 1) {
+            const int step = turn + 3;
+            __local nvidia_f16_element* const right_into = right_tiles + (step % 4) * 4608;
+     {
+        #pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const int slot = e * 128 + thread;
+             {
+                const int at = slot % 8;
+                const int i4 = min((column_tile * 64) / 8 + at, 23);
+                const int depth = step * 64 + slot / 8;
+                const int i5 = depth;
+                nvidia_f16_copy(right_into + (slot / 8) * 72 + (slot % 8) * 8, (__global const nvidia_f16_element*)(p1 + (i4 * 8 + i5 * 192)), 1);
+            }
+        }
+    }
+
+        }
+        nvidia_f16_commit();
+        if (turn + 1 < 1) {
+            const int step = turn + 1;
+     {
+        #pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            const int slot = e * 128 + thread;
+             {
+                const int at = slot / 16;
+                const int i2 = min(first_row + at, 39);
+                const int depth = step * 16 + slot % 16;
+                const int i3 = depth;
+                const float4 t1 = *(__global const float4*)(p0 + (i2 * 64 + i3 * 4));
+                left_next[e] = t1;
+            }
+        }
+    }
+
+        }
+        const int depth = slice * 32;
+        #pragma unroll
+        for (int k = 0; k < 32; k += 16) {
+            __local const nvidia_f16_element* a = left + warp_row * 72 + depth + k;
+            __local const nvidia_f16_element* b = right + (depth + k) * 72 + warp_column;
+            const nvidia_f16_left a0 = nvidia_f16_load_left(a + 0, 72, lane);
+            nvidia_f16_right b0, b1;
+            nvidia_f16_load_rights(&b0, &b1, b + 0, 72, lane);
+            nvidia_f16_right b2, b3;
+            nvidia_f16_load_rights(&b2, &b3, b + 16, 72, lane);
+            nvidia_f16_multiply(0, c0, a0, b0);
+            nvidia_f16_multiply(0, c1, a0, b1);
+            nvidia_f16_multiply(0, c2, a0, b2);
+            nvidia_f16_multiply(0, c3, a0, b3);
+        }
+    }
+
+    barrier(CLK_LOCAL_MEM_FENCE);
+    {
+        __local float* sums = memory + slice * 1088;
+        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 0, 68, lane, c0);
+        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 8, 68, lane, c1);
+        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 16, 68, lane, c2);
+        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 24, 68, lane, c3);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+
+    for (int first_place = thread; first_place < 256; first_place += 256) {
+        float4 kept_float0[2];
+        #pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            const int place = first_place + e * 128;
+            const int tile_row = place / 16;
+            const int tile_column = place % 16 * 4;
+            const int i1 = min(first_row + tile_row, 39);
+        __local const float* sums = memory + place / 16 * 68 + place % 16 * 4;
+        float4 finished = *(__local const float4*)sums;
+        finished += *(__local const float4*)(sums + 1088);
+
+if (column_tile < 1) {
+                const int own = (column_tile - 0) * 16 + tile_column / 4;
+                const int i6 = min(own, 7);
+{
+     {
+        kept_float0[e] = finished;
+    }
+                }
+            }
+else if (column_tile < 2) {
+                const int own = (column_tile - 1) * 16 + tile_column / 4;
+                const int i7 = min(own, 7);
+{
+     {
+        kept_float0[e] = finished;
+    }
+                }
+            }
+else if (column_tile < 3) {
+                const int own = (column_tile - 2) * 16 + tile_column / 4;
+                const int i8 = min(own, 7);
+{
+     {
+        kept_float0[e] = finished;
+    }
+                }
+            }
+
+        }
+        #pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            const int place = first_place + e * 128;
+            const int tile_row = place / 16;
+            const int tile_column = place % 16 * 4;
+            const int i1 = first_row + tile_row;
+if (i1 < 40) {
+if (column_tile < 1) {
+                const int own = (column_tile - 0) * 16 + tile_column / 4;
+                const int i6 = own;
+if (own < 8) {
+     {
+        vstore_half4_rte(kept_float0[e], 0, p2 + (i1 * 32 + i6 * 4));
+    }
+                }
+            }
+else if (column_tile < 2) {
+                const int own = (column_tile - 1) * 16 + tile_column / 4;
+                const int i7 = own;
+if (own < 8) {
+     {
+        vstore_half4_rte(kept_float0[e], 0, p3 + (i1 * 32 + i7 * 4));
+    }
+                }
+            }
+else if (column_tile < 3) {
+                const int own = (column_tile - 2) * 16 + tile_column / 4;
+                const int i8 = own;
+if (own < 8) {
+     {
+        vstore_half4_rte(kept_float0[e], 0, p4 + (i1 * 32 + i8 * 4));
+    }
+                }
+            }
+
+            }
+        }
+    }
+}
+
+// k1_contraction: global (512,), local (128,)
+// Halves of NVIDIA's devices, four at a time. OpenCL's own functions promise no more than the alignment of one half, so the
+// compiler moves halves one by one; the places that the engine takes these for are aligned as the whole vector.
+#ifndef SMR_HALVES_PTX
+#define SMR_HALVES_PTX
+static inline float2 smr_floats(uint both) {
+    float2 x;
+    asm("{ .reg .b16 low, high; mov.b32 { low, high}, %2; cvt.f32.f16 %0, low; cvt.f32.f16 %1, high; }"
+        : "=f"(x.s0), "=f"(x.s1) : "r"(both));
+    return x;
+}
+static inline uint smr_halves(float low, float high) {
+    uint both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+static inline float4 smr_floats4(uint2 bits) { return (float4)(smr_floats(bits.s0), smr_floats(bits.s1)); }
+static inline uint2 smr_halves4(float4 x) { return (uint2)(smr_halves(x.s0, x.s1), smr_halves(x.s2, x.s3)); }
+static inline float4 smr_load_scattered(__global const half* p) {
+    return (float4)(vload_half(0, p), vload_half(1, p), vload_half(2, p), vload_half(3, p));
+}
+static inline void smr_store_scattered(float4 x, __global half* p) {
+    vstore_half_rte(x.s0, 0, p);
+    vstore_half_rte(x.s1, 1, p);
+    vstore_half_rte(x.s2, 2, p);
+    vstore_half_rte(x.s3, 3, p);
+}
+#undef smr_vload_half4
+#undef smr_vstore_half4_rte
+#define smr_vload_half4(I, P) smr_load_scattered((P) + 4 * (I))
+#define smr_vstore_half4_rte(X, I, P) smr_store_scattered(X, (P) + 4 * (I))
+static inline float4 smr_load_half4_where(int counts, __global const half* p) {
+    uint2 bits = (uint2)(0);
+    if (counts) bits = *(__global const uint2*)p;
+    return smr_floats4(bits);
+}
+#define vload_half4(I, P) smr_floats4(((__global const uint2*)(P))[I])
+#define vstore_half4_rte(X, I, P) ((__global uint2*)(P))[I] = smr_halves4(X)
+#endif
+// Contractions for GPUs with local memory. A work-group owns 16 x 32 sums. Tiles of both factors, 64 deep, lie in local
+// memory; the next tiles are loaded while these are multiplied.
+//   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
+//      or the scores of an attention and their softmax, in registers, where they become the left factor.
+//   2. 4 slices of sub-groups of 32 work-items share the depth of a tile (slice-K). A sub-group owns 16 x 32 sums.
+//   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
+//      runs the epilogue of some sums, four columns at a time.
+// The matrix unit nvidia_f16 multiplies the tiles.
+#ifndef SMR_UNIT_nvidia_f16
+#define SMR_UNIT_nvidia_f16
+typedef ushort __attribute__((may_alias)) nvidia_f16_element; // sums take the place of tiles in local memory
+typedef float4 nvidia_f16_sums;
+#define nvidia_f16_no_sums ((nvidia_f16_sums)(0))
+#define nvidia_f16_mma(C, A, B)                                                                              \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 { %0,%1,%2,%3}, { %4,%5,%6,%7}, { %8,%9}, { %0,%1,%2,%3};"  \
+        : "+f"(C.s0), "+f"(C.s1), "+f"(C.s2), "+f"(C.s3) \
+        : "r"(A.s0), "r"(A.s1), "r"(A.s2), "r"(A.s3), "r"(B.s0), "r"(B.s1))
+typedef uint4 nvidia_f16_left;
+typedef uint2 nvidia_f16_right;
+static inline nvidia_f16_left nvidia_f16_load_left(__local const nvidia_f16_element* tile, int stride, int lane) {
+    nvidia_f16_left a;
+    const uint at = (uint)(size_t)(tile + lane % 16 * stride + lane / 16 * 8);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 { %0,%1,%2,%3}, [%4];"
+                 : "=r"(a.s0), "=r"(a.s1), "=r"(a.s2), "=r"(a.s3) : "r"(at) : "memory");
+    return a;
+}
+static inline void nvidia_f16_load_rights_turned(nvidia_f16_right* first, nvidia_f16_right* second, __local const nvidia_f16_element* tile, int stride, int lane) {
+    uint4 b;
+    const uint at = (uint)(size_t)(tile + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * 8);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 { %0,%1,%2,%3}, [%4];"
+                 : "=r"(b.s0), "=r"(b.s1), "=r"(b.s2), "=r"(b.s3) : "r"(at) : "memory");
+    *first = b.s01;
+    *second = b.s23;
+}
+static inline void nvidia_f16_load_rights(nvidia_f16_right* first, nvidia_f16_right* second, __local const nvidia_f16_element* tile, int stride, int lane) {
+    uint4 b;
+    const uint at = (uint)(size_t)(tile + lane % 16 * stride + lane / 16 * 8);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 { %0,%1,%2,%3}, [%4];"
+                 : "=r"(b.s0), "=r"(b.s1), "=r"(b.s2), "=r"(b.s3) : "r"(at) : "memory");
+    *first = b.s01;
+    *second = b.s23;
+}
+#define nvidia_f16_multiply(PASS, C, A, B) nvidia_f16_mma(C, A, B)
+static inline uint nvidia_f16_two(float low, float high) {
+    uint both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+#define nvidia_f16_keep(P, X) *(P) = (ushort)nvidia_f16_two((X), 0.0f)
+static inline void nvidia_f16_keep4(__local nvidia_f16_element* at, float4 x) {
+    *(__local uint2*)at = (uint2)(nvidia_f16_two(x.s0, x.s1), nvidia_f16_two(x.s2, x.s3));
+}
+// Sums that a lane holds as the left factor that it holds.
+static inline nvidia_f16_left nvidia_f16_chained(float x0, float x1, float x2, float x3, float x4, float x5, float x6, float x7) {
+    return (nvidia_f16_left)(nvidia_f16_two(x0, x1), nvidia_f16_two(x2, x3), nvidia_f16_two(x4, x5), nvidia_f16_two(x6, x7));
+}
+static inline void nvidia_f16_store(__local float* tile, int stride, int lane, nvidia_f16_sums c) {
+    __local float2* at = (__local float2*)(tile + (lane / 4 % 8 * 1) * stride + lane / 1 % 4 * 2);
+    at[0] = c.s01;
+    at[(8 * stride + 0) / 2] = c.s23;
+}
+// Copies 16 bytes from global to local memory, or writes zeros there where `counts` is 0.
+static inline void nvidia_f16_copy(__local nvidia_f16_element* to, __global const nvidia_f16_element* from, int counts) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 : : "r"((uint)(size_t)to), "l"(from), "r"(counts ? 16 : 0) : "memory");
+}
+#ifndef SMR_PREFETCH
+#define SMR_PREFETCH(P) asm volatile("prefetch.global.L2 [%0];" : : "l"(P))
+#endif
+#define nvidia_f16_commit() asm volatile("cp.async.commit_group;" : : : "memory")
+#define nvidia_f16_wait(COUNT) asm volatile("cp.async.wait_group " #COUNT ";" : : : "memory")
+#endif
+
+__kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     __global const half* restrict p0 /* buffer[d0d1d2] of [2, 20, 32] */,
     __global const half* restrict p1 /* buffer[d0d1d2] of [2, 20, 32] */,
     __global const half* restrict p2 /* buffer[d0d1d2] of [2, 20, 32] */,
     __global float* restrict p3 /* buffer[d0d1d2] of [2, 20, 32] */) {
-    __local float across[128] __attribute__((aligned(16)));
-    __local float memory[8704] __attribute__((aligned(16)));
+    __local float across[64] __attribute__((aligned(16)));
+    __local float memory[2880] __attribute__((aligned(16)));
     const int group = (int)get_group_id(0);
     const int thread = (int)get_local_id(0);
     const int column_tile = group % 1;
@@ -487,7 +500,7 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
     const int warp = thread / 32 % 1;
     const int slice = thread / 32;
     const int warp_row = warp / 1 * 16;
-    const int warp_column = warp % 1 * 64;
+    const int warp_column = warp % 1 * 32;
 
 
     __local nvidia_f16_element* const values = (__local nvidia_f16_element*)memory;
@@ -496,14 +509,14 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
         __local nvidia_f16_element* const right_into = values;
      {
         #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int slot = e * 256 + thread;
+        for (int e = 0; e < 2; ++e) {
+            const int slot = e * 128 + thread;
              {
-                const int at = slot % 8;
-                const int i2 = min((column_tile * 64) / 8 + at, 3);
-                const int depth = step * 128 + slot / 8;
+                const int at = slot % 4;
+                const int i2 = min((column_tile * 32) / 8 + at, 3);
+                const int depth = step * 64 + slot / 4;
                 const int i3 = min(depth, 19);
-                nvidia_f16_copy(right_into + (slot / 8) * 72 + (slot % 8) * 8, (__global const nvidia_f16_element*)(p0 + (i0 * 640 + i2 * 8 + i3 * 32)), depth < 20);
+                nvidia_f16_copy(right_into + (slot / 4) * 40 + (slot % 4) * 8, (__global const nvidia_f16_element*)(p0 + (i0 * 640 + i2 * 8 + i3 * 32)), depth < 20);
             }
         }
     }
@@ -512,7 +525,7 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
     const int own_row = lane / 4 % 8 * 1, own_column = lane / 1 % 4 * 2;
     float scores[8], weights[8];
     {
-        __local float* const behind_values = memory + 4608;
+        __local float* const behind_values = memory + 1280;
         const int columns_of_slice = slice * 16;
         {
             __local float* const memory = behind_values;
@@ -529,7 +542,7 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
      {
         #pragma unroll
         for (int e = 0; e < 1; ++e) {
-            const int slot = e * 256 + thread;
+            const int slot = e * 128 + thread;
             if (slot < 64) {
                 const int at = slot / 4;
                 const int i4 = min(first_row + at, 19);
@@ -539,11 +552,11 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
             }
         }
     }
-            __local nvidia_f16_element* const right_into = right_tiles + 0 * 5120;
+            __local nvidia_f16_element* const right_into = right_tiles + 0 * 2560;
      {
         #pragma unroll
         for (int e = 0; e < 2; ++e) {
-            const int slot = e * 256 + thread;
+            const int slot = e * 128 + thread;
              {
                 const int at = slot / 4;
                 const int i3 = min(0 + at, 19);
@@ -563,7 +576,7 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
     }
     for (int turn = 0; turn < 1; ++turn) {
         __local nvidia_f16_element* left = left_tiles + 0 * 640;
-        __local nvidia_f16_element* right = right_tiles + 0 * 5120;
+        __local nvidia_f16_element* right = right_tiles + 0 * 2560;
 
 
         nvidia_f16_wait(0);
@@ -574,7 +587,7 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
      {
         #pragma unroll
         for (int e = 0; e < 1; ++e) {
-            const int slot = e * 256 + thread;
+            const int slot = e * 128 + thread;
             if (slot < 64) {
                 const int at = slot / 4;
                 const int i4 = min(first_row + at, 19);
@@ -584,11 +597,11 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
             }
         }
     }
-            __local nvidia_f16_element* const right_into = right_tiles + 0 * 5120;
+            __local nvidia_f16_element* const right_into = right_tiles + 0 * 2560;
      {
         #pragma unroll
         for (int e = 0; e < 2; ++e) {
-            const int slot = e * 256 + thread;
+            const int slot = e * 128 + thread;
              {
                 const int at = slot / 4;
                 const int i3 = min(0 + at, 19);
@@ -670,17 +683,17 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
         for (int slot = 0; slot < 2; ++slot) {
             const int at = warp_row + slot / 2 * 16 + (int)(0x800UL >> 8 * (slot % 2) & 255) + own_row;
             const int i1 = min(first_row + at, 19);
-            if (lane % 4 == 0) across[at * 8 + slice] = t3[slot];
+            if (lane % 4 == 0) across[at * 4 + slice] = t3[slot];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         #pragma unroll
         for (int slot = 0; slot < 2; ++slot) {
             const int at = warp_row + slot / 2 * 16 + (int)(0x800UL >> 8 * (slot % 2) & 255) + own_row;
             const int i1 = min(first_row + at, 19);
-            t3[slot] = across[at * 8];
+            t3[slot] = across[at * 4];
             #pragma unroll
-            for (int member = 1; member < 8; ++member) {
-                t3[slot] = smr_max1(t3[slot], across[at * 8 + member]);
+            for (int member = 1; member < 4; ++member) {
+                t3[slot] = smr_max1(t3[slot], across[at * 4 + member]);
             }
         }
         float t4[2];
@@ -731,17 +744,17 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
         for (int slot = 0; slot < 2; ++slot) {
             const int at = warp_row + slot / 2 * 16 + (int)(0x800UL >> 8 * (slot % 2) & 255) + own_row;
             const int i1 = min(first_row + at, 19);
-            if (lane % 4 == 0) across[at * 8 + slice] = t8[slot];
+            if (lane % 4 == 0) across[at * 4 + slice] = t8[slot];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         #pragma unroll
         for (int slot = 0; slot < 2; ++slot) {
             const int at = warp_row + slot / 2 * 16 + (int)(0x800UL >> 8 * (slot % 2) & 255) + own_row;
             const int i1 = min(first_row + at, 19);
-            t8[slot] = across[at * 8];
+            t8[slot] = across[at * 4];
             #pragma unroll
-            for (int member = 1; member < 8; ++member) {
-                t8[slot] = t8[slot] + across[at * 8 + member];
+            for (int member = 1; member < 4; ++member) {
+                t8[slot] = t8[slot] + across[at * 4 + member];
             }
         }
         float t9[2];
@@ -766,62 +779,42 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
     nvidia_f16_sums c1 = nvidia_f16_no_sums;
     nvidia_f16_sums c2 = nvidia_f16_no_sums;
     nvidia_f16_sums c3 = nvidia_f16_no_sums;
-    nvidia_f16_sums c4 = nvidia_f16_no_sums;
-    nvidia_f16_sums c5 = nvidia_f16_no_sums;
-    nvidia_f16_sums c6 = nvidia_f16_no_sums;
-    nvidia_f16_sums c7 = nvidia_f16_no_sums;
     {
-        __local const nvidia_f16_element* b = values + (slice * 16 + 0) * 72;
+        __local const nvidia_f16_element* b = values + (slice * 16 + 0) * 40;
         const nvidia_f16_left a0 = nvidia_f16_chained(weights[0], weights[1], weights[2], weights[3], weights[4], weights[5], weights[6], weights[7]);
         nvidia_f16_right b0, b1;
-        nvidia_f16_load_rights(&b0, &b1, b + 0, 72, lane);
+        nvidia_f16_load_rights(&b0, &b1, b + 0, 40, lane);
         nvidia_f16_right b2, b3;
-        nvidia_f16_load_rights(&b2, &b3, b + 16, 72, lane);
-        nvidia_f16_right b4, b5;
-        nvidia_f16_load_rights(&b4, &b5, b + 32, 72, lane);
-        nvidia_f16_right b6, b7;
-        nvidia_f16_load_rights(&b6, &b7, b + 48, 72, lane);
+        nvidia_f16_load_rights(&b2, &b3, b + 16, 40, lane);
         nvidia_f16_multiply(0, c0, a0, b0);
         nvidia_f16_multiply(0, c1, a0, b1);
         nvidia_f16_multiply(0, c2, a0, b2);
         nvidia_f16_multiply(0, c3, a0, b3);
-        nvidia_f16_multiply(0, c4, a0, b4);
-        nvidia_f16_multiply(0, c5, a0, b5);
-        nvidia_f16_multiply(0, c6, a0, b6);
-        nvidia_f16_multiply(0, c7, a0, b7);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     {
-        __local float* sums = memory + slice * 1088;
-        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 0, 68, lane, c0);
-        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 8, 68, lane, c1);
-        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 16, 68, lane, c2);
-        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 24, 68, lane, c3);
-        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 32, 68, lane, c4);
-        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 40, 68, lane, c5);
-        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 48, 68, lane, c6);
-        nvidia_f16_store(sums + (warp_row + 0) * 68 + warp_column + 56, 68, lane, c7);
+        __local float* sums = memory + slice * 576;
+        nvidia_f16_store(sums + (warp_row + 0) * 36 + warp_column + 0, 36, lane, c0);
+        nvidia_f16_store(sums + (warp_row + 0) * 36 + warp_column + 8, 36, lane, c1);
+        nvidia_f16_store(sums + (warp_row + 0) * 36 + warp_column + 16, 36, lane, c2);
+        nvidia_f16_store(sums + (warp_row + 0) * 36 + warp_column + 24, 36, lane, c3);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 
-    for (int place = thread; place < 256; place += 256) {
-        const int tile_row = place / 16;
-        const int tile_column = place % 16 * 4;
+    for (int place = thread; place < 128; place += 128) {
+        const int tile_row = place / 8;
+        const int tile_column = place % 8 * 4;
 
         const int i1 = first_row + tile_row;
         if (i1 < 20) {
-        __local const float* sums = memory + place / 16 * 68 + place % 16 * 4;
+        __local const float* sums = memory + place / 8 * 36 + place % 8 * 4;
         float4 finished = *(__local const float4*)sums;
-        finished += *(__local const float4*)(sums + 1088);
-        finished += *(__local const float4*)(sums + 2176);
-        finished += *(__local const float4*)(sums + 3264);
-        finished += *(__local const float4*)(sums + 4352);
-        finished += *(__local const float4*)(sums + 5440);
-        finished += *(__local const float4*)(sums + 6528);
-        finished += *(__local const float4*)(sums + 7616);
+        finished += *(__local const float4*)(sums + 576);
+        finished += *(__local const float4*)(sums + 1152);
+        finished += *(__local const float4*)(sums + 1728);
 
 if (column_tile < 1) {
-            const int i7 = (column_tile - 0) * 16 + tile_column / 4;
+            const int i7 = (column_tile - 0) * 8 + tile_column / 4;
             if (i7 < 8) {
      {
          {

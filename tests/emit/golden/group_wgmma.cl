@@ -466,28 +466,49 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 
-    for (int place = thread; place < 1024; place += 128) {
-        const int tile_row = place / 16;
-        const int tile_column = place % 16 * 4;
-
-        const int i1 = first_row + tile_row;
-        if (i1 < 1000) {
+    for (int first_place = thread; first_place < 1024; first_place += 512) {
+        float4 kept_float0[4];
+        #pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const int place = first_place + e * 128;
+            const int tile_row = place / 16;
+            const int tile_column = place % 16 * 4;
+            const int i1 = min(first_row + tile_row, 999);
         __local const float* sums = memory + place / 16 * 72 + place % 16 * 4;
         float4 finished = *(__local const float4*)sums;
 
-if (column_tile < 8) {
-            const int i6 = (column_tile - 0) * 16 + tile_column / 4;
-            if (i6 < 128) {
+{
+                const int own = (column_tile - 0) * 16 + tile_column / 4;
+                const int i6 = own;
+{
      {
-         {
-            const float4 t1 = vload_half4(0, p0 + i6 * 4);
-            const float4 t2 = (finished + t1);
-            const float4 t3 = smr_max4(t2, (float4)(0.0f));
-            *(__global float4*)(p3 + (i1 * 512 + i6 * 4)) = t3;
-        }
+        const float4 t1 = vload_half4(0, p0 + i6 * 4);
+        const float4 t2 = (finished + t1);
+        const float4 t3 = smr_max4(t2, (float4)(0.0f));
+        kept_float0[e] = t3;
     }
+                }
             }
+
         }
+        #pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const int place = first_place + e * 128;
+            const int tile_row = place / 16;
+            const int tile_column = place % 16 * 4;
+            const int i1 = first_row + tile_row;
+if (i1 < 1000) {
+{
+                const int own = (column_tile - 0) * 16 + tile_column / 4;
+                const int i6 = own;
+{
+     {
+        *(__global float4*)(p3 + (i1 * 512 + i6 * 4)) = kept_float0[e];
+    }
+                }
+            }
+
+            }
         }
     }
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
-from smartmem_rules.plan.kernel.model import Contraction, Kernel
+from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel
 from smartmem_rules.plan.kernel.row_arrays import row_bytes
 from smartmem_rules.plan.schedule.contraction.sizing import count
 from smartmem_rules.records import dataclass
@@ -23,7 +24,8 @@ class GemmShape:
         element: bytes of a stored element.
         taps: elements that an element of the left factor is computed from.
         longest_loop: turns of the longest loop over them.
-        row_loads: elements that the stages of a row load.
+        row_loads: elements that the stages of a row load, besides scores.
+        score_loads: elements of an attention's scores, and of what is made of them, that they load.
         streamed: whether tiles of both factors are copied as they lie in memory.
     """
 
@@ -37,6 +39,7 @@ class GemmShape:
     taps: int = 1
     longest_loop: int = 1
     row_loads: int = 0
+    score_loads: int = 0
     streamed: bool = False
 
     @property
@@ -52,6 +55,7 @@ class GemmShape:
             taps=largest(self.taps),
             longest_loop=largest(self.longest_loop),
             row_loads=largest(self.row_loads),
+            score_loads=largest(self.score_loads),
         )
 
 
@@ -66,6 +70,8 @@ def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape
     reduced = [node.variables for node in walk(c.a) if isinstance(node, Reduce)]
     taps = max((largest(count(variables)) for variables in reduced), default=1)
     row_loads = sum(count(stage.axes) * loads(stage.body) for stage in c.stages)
+    scores = {INNER, *(stage.name for stage in c.stages)} if c.scores is not None else set()
+    score_loads = sum(count(stage.axes) * loads(stage.body, scores) for stage in c.stages) if scores else 0
     return GemmShape(
         batch=count(c.batch),
         m=count(c.m),
@@ -76,13 +82,18 @@ def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape
         element=element,
         taps=taps,
         longest_loop=max((largest(v.extent) for variables in reduced for v in variables), default=1),
-        row_loads=row_loads,
+        row_loads=row_loads - score_loads,
+        score_loads=score_loads,
     ).most
 
 
-def loads(expr: Expr) -> int:
-    """Elements of tensors that an expression reads, the turns of its loops counted."""
+def loads(expr: Expr, names: Collection[str] | None = None) -> int:
+    """Elements that an expression reads, the turns of its loops counted.
+
+    Args:
+        names: the tensors and arrays that count; by default all of them.
+    """
     if isinstance(expr, Read):
-        return 1
+        return int(names is None or expr.tensor in names)
     turns = count(expr.variables) if isinstance(expr, Reduce) else 1
-    return turns * sum(loads(child) for child in children(expr))
+    return turns * sum(loads(child, names) for child in children(expr))

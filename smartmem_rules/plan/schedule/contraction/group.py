@@ -323,7 +323,7 @@ def group_cost(
     groups = tiles * splits
     resident = min(max(1.0, cycles.resident_subgroups // (tile.warps * tile.slices)), math.ceil(groups / units))
     if device.memory.unit_memory:
-        resident = min(resident, max(1, device.memory.unit_memory // (FLOAT_BYTES * tile.memory)), most)
+        resident = min(resident, max(1, device.memory.unit_memory // _local_bytes(tile, demand)), most)
     steps = math.ceil(demand.k / tile.step)
     steps_each = math.ceil(steps / splits)
     # copies are under way for as many turns as lie in local memory
@@ -336,9 +336,22 @@ def group_cost(
         turns = math.ceil(demand.inner / (tile.scores.step * tile.scores.columns))
         products += turns * _turn(tile.scores, cycles, resident, cycles.turn_cycles)
     meeting = splits * tile.rows * tile.columns / cycles.meetings_per_cycle if splits > 1 else 0
-    rows = cycles.row_cycles * demand.row_loads / max(1, tile.row_items)
+    arrays = demand.score_loads * (cycles.row_cycles if tile.held else cycles.score_cycles)
+    rows = (cycles.row_cycles * demand.row_loads + arrays) / max(1, tile.row_items)
     made = steps_each * _looped(tile, cycles, demand, device)
-    return math.ceil(groups / (units * resident)) * (products + cycles.group_cycles + meeting + rows + made)
+    group = _besides_turns(tile, cycles, resident)
+    return math.ceil(groups / (units * resident)) * (products + group + meeting + rows + made)
+
+
+def _besides_turns(tile: GroupTile, cycles: GroupCycles, resident: float) -> float:
+    """Cycles of a work-group's first loads and of its epilogue.
+
+    Turns of the epilogue wait for what they read, or for the epilogues of other work-groups of the unit. Each sum is
+    added over the slices first.
+    """
+    sums = tile.rows * tile.columns
+    alone = cycles.group_cycles + cycles.finish_cycles * sums * tile.slices / tile.threads
+    return max(alone, resident * sums / cycles.finished_per_cycle) if cycles.finished_per_cycle else alone
 
 
 def _turn(tile: GroupTile, cycles: GroupCycles, resident: float, latency: float) -> float:
