@@ -27,6 +27,7 @@ class Limits:
     Attributes:
         steps: steps for which a loop is unrolled whose end depends on data; a run that takes more raises an error.
         nodes: nodes of the graph, after functions are inlined and loops unrolled.
+        operands: operands of one node, and results.
         depth: subgraphs and functions inside each other.
         rank: axes of a tensor.
         extent: elements along an axis.
@@ -39,6 +40,7 @@ class Limits:
 
     steps: int = 256
     nodes: int = 100_000
+    operands: int = 4096
     depth: int = 64
     rank: int = 32
     extent: int = COUNTABLE
@@ -87,6 +89,7 @@ class Limits:
 
 _WORDS = {
     "nodes": "nodes",
+    "operands": "operands or results",
     "depth": "levels of subgraphs and functions",
     "rank": "axes",
     "extent": "elements along an axis",

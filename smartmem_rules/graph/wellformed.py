@@ -128,6 +128,7 @@ class _Check:
         texts = [node.op_type, node.domain, node.name, *node.input, *node.output]
         if all([self.text(text, where) for text in texts]):
             where = f"the {node.op_type} {node.name!r}" if node.name else f"the {node.op_type} number {place}"
+        self._limits.check("operands", max(len(node.input), len(node.output)), where)
         if not node.op_type:
             self.fault(f"{where} has no operator")
         if not any(node.output):

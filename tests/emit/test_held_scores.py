@@ -115,6 +115,24 @@ def test_rows_of_a_softmax_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
         assert schedule.tile.held == any(node[0] == "Softmax" for node in rows)
 
 
+@pytest.mark.parametrize("tokens", [49, 100])
+def test_a_model_that_is_written_in_halves_holds_its_scores(tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    takes(TILES[1], 1, monkeypatch)
+    proto, feeds = _attention(ROWS["capped"], tokens)
+    wanted = _exact(proto, feeds)
+    halves = onnx.TensorProto.FLOAT16
+    for value in (*proto.graph.input, *proto.graph.output):
+        value.type.tensor_type.elem_type = halves
+    for tensor in proto.graph.initializer:
+        array = onnx.numpy_helper.to_array(tensor)
+        if array.dtype == np.float32:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array.astype(np.float16), tensor.name))
+    schedule, found = _run(proto, {name: array.astype(np.float16) for name, array in feeds.items()})
+    assert schedule.tile.held
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=8e-3 * np.abs(wanted).max())
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_row_that_is_not_finite_stays_its_own(value: float, monkeypatch: pytest.MonkeyPatch) -> None:
     takes(TILES[1], 1, monkeypatch)

@@ -200,7 +200,22 @@ def test_long_loops_and_deep_choices(rules: RuleBase, build: Build) -> None:
     )
     loop = NODE("Loop", ["count", "", "x"], ["y"], body=step)
     model = build([loop], {"x": [2]}, ["y"], [count])
+    assert "a loop of more than 4096 steps" in message(model, rules)
+    counting = [NODE("Less", ["i", "many"], ["on"]), NODE("Relu", ["s"], ["t"])]
+    del step.node[:]
+    step.node.extend(counting)
+    step.initializer.append(numpy_helper.from_array(np.array(10**8, np.int64), "many"))
+    model = build([NODE("Loop", ["count", "", "x"], ["y"], body=step)], {"x": [2]}, ["y"], [count])
     assert "nodes" in message(model, rules, Limits(nodes=100))
+
+
+@pytest.mark.parametrize("operator", ["Concat", "SequenceConstruct", "Split"])
+def test_nodes_of_a_hundred_thousand_operands_or_results(rules: RuleBase, build: Build, operator: str) -> None:
+    many = [f"y{place}" for place in range(100_000)]
+    node = NODE(operator, ["x"], many) if operator == "Split" else NODE(operator, ["x"] * 100_000, ["y0"])
+    assert "100000 operands or results, more than the limit of 4096" in message(
+        build([node], {"x": [2]}, ["y0"]), rules
+    )
 
 
 def test_functions_that_never_end(rules: RuleBase, build: Build) -> None:

@@ -27,3 +27,15 @@ def test_parts_of_several_extents(count: int, level: str) -> None:
     choices = sum(len(re.findall(r"\bif \(", one.text.rpartition(PRELUDE_END)[2])) for one in plan.plan.sources)
     assert choices < MOST_COPIES * count
     assert np.array_equal(plan.run(feeds)["y"], -np.concatenate(list(feeds.values()), axis=1))
+
+
+@pytest.mark.parametrize("count", [MOST_IN_A_ROW, MOST_IN_A_ROW + 2, 700])
+@pytest.mark.parametrize("operator", ["Sum", "Mean", "Max", "Min"])
+def test_many_terms(operator: str, count: int) -> None:
+    """From 300 operands on, a term within the one before was deeper than Python's stack."""
+    feeds = {f"x{n}": normal(5, seed=n) for n in range(7)}
+    given = [f"x{n % 7}" for n in range(count)]
+    plan = sm.optimize(model([(operator, " ".join(given), "y", {})], feeds, "y"))
+    terms = np.stack([feeds[name] for name in given]).astype(np.float64)
+    wanted = {"Sum": terms.sum, "Mean": terms.mean, "Max": terms.max, "Min": terms.min}[operator](axis=0)
+    np.testing.assert_allclose(plan.run(feeds)["y"], wanted, atol=1e-7 * count)

@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.decoding.model.growth import Growth
@@ -37,6 +38,7 @@ class Facts:
         pads: whether prompts of different lengths may share a batch.
         further: inputs that the caller gives once for all steps.
         once: what is computed of these once.
+        data_files: those whose weights were compared, and what `mark_of` said of each.
     """
 
     interface: Interface
@@ -47,11 +49,23 @@ class Facts:
     pads: bool
     further: tuple[Given, ...] = ()
     once: tuple[Given, ...] = ()
+    data_files: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the data files are those of which this was found out; raises OSError where one is missing."""
+        return all(mark_of(Path(name)) == mark for name, mark in self.data_files)
 
     @property
     def given(self) -> tuple[Given, ...]:
         """What steps may read that stays the same over them."""
         return (*self.further, *self.once)
+
+
+def mark_of(path: Path) -> str:
+    """The size of a file and the times of its last changes, of its status too; raises OSError where there is none."""
+    found = path.stat()
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
 
 
 class Keeping:
@@ -95,7 +109,9 @@ class Keeping:
         key = keys[-1]
         path = self._store.folder / f"{key.digest}{_ENDING}"
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-            return _facts(json.loads(path.read_text("utf-8")))
+            known = _facts(json.loads(path.read_text("utf-8")))
+            if known.holds:
+                return known
         found = find()
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +142,9 @@ def _facts(data: dict[str, Any]) -> Facts:
         for name in ("further", "once")
     }
     interface = Interface(**{**held, "cached": cached, "further": open_, "carried": tuple(held["carried"])})
-    return Facts(**{**data, **fixed, "interface": interface, "growth": Growth(**data["growth"])})
+    files = tuple((name, mark) for name, mark in data["data_files"])
+    own = {"interface": interface, "growth": Growth(**data["growth"]), "data_files": files}
+    return Facts(**{**data, **fixed, **own})
 
 
 def _given(data: dict[str, Any]) -> Given:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.decoding.model.graphs import PAST, SEQUENCE, Step, make_step, without_weights
 from smartmem_rules.decoding.model.growth import growth_of
 from smartmem_rules.decoding.model.interface import LOGITS, POSITIONS, Interface, interface_of, refuse_single_tokens
-from smartmem_rules.decoding.model.keeping import Facts
+from smartmem_rules.decoding.model.keeping import Facts, mark_of
 from smartmem_rules.decoding.model.pairs import (
     carried_once,
     check_weights,
@@ -29,6 +30,7 @@ from smartmem_rules.decoding.model.unchanging import Given, computed_once, make_
 from smartmem_rules.graph.failures import UncoveredNodesError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import load_model
+from smartmem_rules.graph.weights import check_data_files
 from smartmem_rules.limits import DEFAULT_LIMITS, LimitError
 from smartmem_rules.pipeline import rules_of
 from smartmem_rules.plan.model_statistics import input_bounds
@@ -115,8 +117,10 @@ class Reading:
         prompts, folder = self._part(behind=False)
         tokens, other_folder = self._part(behind=True)
         interface = paired_interface(prompts, tokens)
+        files: tuple[tuple[str, str], ...] = ()
         if self.with_past is not None:
             check_weights(prompts, folder, tokens, other_folder)
+            files = (*_data_files(prompts, folder), *_data_files(tokens, other_folder))
         further = with_extents(interface.further, self.sequences, dims)
         names = carried_once(prompts, interface)
         without_weights(prompts)
@@ -134,7 +138,7 @@ class Reading:
                 f"the two models do not belong together: one knows {vocabulary} tokens, and the other "
                 f"{facts.vocabulary}; give the two files of one export"
             )
-        return facts
+        return replace(facts, data_files=files)
 
     def _facts(
         self,
@@ -225,6 +229,13 @@ def _own_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
     copied = onnx.ModelProto()
     copied.CopyFrom(model)
     return copied, folder
+
+
+def _data_files(model: onnx.ModelProto, folder: Path | None) -> Iterator[tuple[str, str]]:
+    """The data files of a model, and their marks."""
+    if folder is not None:
+        for path in ((folder / name).resolve() for name in check_data_files(model.graph, folder)):
+            yield str(path), mark_of(path)
 
 
 def _part(source: ModelSource, with_past: ModelSource | None, behind: bool) -> tuple[onnx.ModelProto, Path | None]:

@@ -173,10 +173,11 @@ class HeldScores:
         places = [self.sums.place(0, e) for e in range(each)]
         with self._unrolled("held", self.count):
             fragment = f"held / {each}"
-            row = _entry([self.row_places.index(r) for r, _ in places])
+            element = f"held % {each}"
+            row = _entry([self.row_places.index(r) for r, _ in places], element)
             self._line(f"const int slot = {fragment} / {self.across} * {rows} + {row};")
             self._row_place()
-            within = f"{fragment} % {self.across} * {self.unit.columns} + {_entry([c for _, c in places])}"
+            within = f"{fragment} % {self.across} * {self.unit.columns} + {_entry([c for _, c in places], element)}"
             self._line(f"const int column = slice * {self.across * self.unit.columns} + {within} + own_column;")
             name = self.emission.expressions.name(self.column)
             self._line(f"const int {name} = min(column, {self.column.extent - 1});")
@@ -207,12 +208,12 @@ class HeldScores:
         self.emission.writer.line(text)
 
 
-def _entry(table: list[int], number: str = "") -> str:
-    """C text of an entry of a small table, which is a constant where the number is one."""
+def _entry(table: list[int], number: str) -> str:
+    """C text of an entry of a small table, given the text of its number; a constant where that is one."""
     if len(set(table)) == 1:
         return str(table[0])
     packed = sum(entry << 8 * i for i, entry in enumerate(table))
-    return f"(int)({packed:#x}UL >> 8 * ({number or f'held % {len(table)}'}) & 255)"
+    return f"(int)({packed:#x}UL >> 8 * ({number}) & 255)"
 
 
 def _element(name: str) -> Internal:

@@ -141,6 +141,8 @@ class ControlFlow:
 
     def _loop(self, node: onnx.NodeProto, name: str, body: onnx.GraphProto) -> None:
         course = self._entered(name, *[*node.input, "", ""][:2])
+        if course.most is not None and course.most > MOST_STEPS and not course.live and _goes_on(body):
+            raise _too_long()
         entered = course.live
         start = states = list(node.input[2:])
         collected: list[list[str]] = [[] for _ in node.output[len(states) :]]
@@ -228,7 +230,7 @@ class ControlFlow:
             course.unended = True
             return True
         if step >= MOST_STEPS and not course.live:
-            raise Unsupported(f"a loop of more than {MOST_STEPS} steps")
+            raise _too_long()
         return False
 
     def _step(self, body: onnx.GraphProto, prefix: str, at: str, states: Sequence[str]) -> list[str]:
@@ -283,3 +285,16 @@ class ControlFlow:
                 self.bodies.values[output] = np.zeros(
                     (0, *shape), storage_dtype(self.bodies.values.types[result].dtype)
                 )
+
+
+def _goes_on(body: onnx.GraphProto) -> bool:
+    """Whether a loop's condition is what it was before the step, so that only the trip count ends the loop."""
+    copies: dict[str, str] = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
+    name = body.output[0].name
+    while name in copies:
+        name = copies.pop(name)
+    return bool(name == body.input[1].name)
+
+
+def _too_long() -> Unsupported:
+    return Unsupported(f"a loop of more than {MOST_STEPS} steps")

@@ -14,6 +14,7 @@ from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, inte
 from smartmem_rules.tensor.definitions.choices import first_of, implies
 from smartmem_rules.tensor.definitions.inside import OutsideError, is_natural, outside, read_positions
 from smartmem_rules.tensor.definitions.literals import WEAK, compared, from_value, settle, unify
+from smartmem_rules.tensor.definitions.terms import combined
 from smartmem_rules.tensor.definitions.values import (
     ABSENT,
     Scope,
@@ -258,12 +259,9 @@ class Elements:
         if expr.kind == "first":
             return self._first(expr, scopes)
         function = {"sum": "add", "prod": "mul", "all": "and", "any": "or"}.get(expr.kind, expr.kind)
-        result = self.element(expr.body, scopes[0])
-        _check_truth(expr, result)
-        for inner in scopes[1:]:
-            left, right = unify(result, self.element(expr.body, inner), expr)
-            result = Apply(function, (left, right), left.dtype)
-        return result
+        terms = [self.element(expr.body, inner) for inner in scopes]
+        _check_truth(expr, terms[0])
+        return combined(function, terms, expr)
 
     def _first(self, expr: ast.Reduction, scopes: Sequence[Scope]) -> Expr:
         """The body of the first member for which the condition holds; of the last one, where it holds for no other."""

@@ -76,3 +76,21 @@ def test_plans_of_two_files_are_kept_until_one_of_them_is_another(model: Path, m
     onnx.save(two_decoders("pythia_tiny").tokens, str(behind))
     with pytest.raises(GenerateError, match="do not belong together"):
         Generator(model, bound=32, block=8, with_past=behind)
+
+
+def test_weights_in_data_files_are_compared_again_where_a_file_is_another_one(model: Path) -> None:
+    two, behind = two_decoders("llama_tiny"), model.parent / "behind.onnx"
+
+    def saved(made: onnx.ModelProto, path: Path) -> None:
+        kept = onnx.ModelProto()
+        kept.CopyFrom(made)
+        onnx.save(kept, str(path), save_as_external_data=True, location=f"{path.stem}.data", size_threshold=0)
+
+    saved(two.prompts, model)
+    saved(two.tokens, behind)
+    time.sleep(SETTLED)
+    Generator(model, bound=32, block=8, with_past=behind)
+    weights = model.parent / "behind.data"
+    weights.write_bytes(bytes(byte ^ 1 for byte in weights.read_bytes()))
+    with pytest.raises(GenerateError, match="no weight of the first is one of the second"):
+        Generator(model, bound=32, block=8, with_past=behind)

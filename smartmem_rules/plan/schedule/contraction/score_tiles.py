@@ -120,7 +120,7 @@ def _elementwise(expr: Expr, arrays: set[str], axis: Var) -> bool:
 def _reduced(node: Expr, arrays: set[str], extent: int) -> bool:
     return (
         isinstance(node, Reduce)
-        and node.dtype == "float32"
+        and register_type(node.dtype) == "float32"
         and _along(node.variables, extent)
         and _elementwise(node.body, arrays, node.variables[0])
     )
