@@ -15,6 +15,7 @@ from tests.in_memory import keep_temporary_files_in_memory
 from tests.json_outputs import hold_against_schemas
 from tests.quickly_compiled import choose, compile_quickly, compiles_as_users
 from tests.required_packages import pytest_make_collect_report, pytest_runtest_makereport
+from tests.thoroughly_verified import is_verified_thoroughly, verify
 from tests.with_all import ask_for_all
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
@@ -26,8 +27,8 @@ if sys.dont_write_bytecode:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 keep_temporary_files_in_memory()
-os.environ["SMARTMEM_VERIFY"] = "full"  # every plan that a test makes is checked thoroughly
-os.environ["SMARTMEM_PLANS"] = "off"  # and made anew
+verify(thoroughly=True)
+os.environ["SMARTMEM_PLANS"] = "off"  # every plan that a test makes is made anew
 os.environ["SMARTMEM_CALIBRATION"] = "off"  # as the rules say, whatever this computer's figures are
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
 settings.load_profile("untimed")
@@ -61,8 +62,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Say how the programs of the test are compiled before its fixtures make any."""
+    """Say how the plans of the test are checked, and how its programs are compiled, before its fixtures make any."""
     choose(compiles_as_users(item))
+    verify(item.config.getoption("--all") or is_verified_thoroughly(item))
 
 
 def pytest_collection(session: pytest.Session) -> None:

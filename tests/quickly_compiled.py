@@ -1,4 +1,4 @@
-"""Most of what tests of plans, operators and decoding compute is compiled without optimizing, unless all cases run.
+"""Most of what tests of plans and of their stages compute is compiled without optimizing, unless all cases run.
 
 Optimizing takes PoCL longer than all else that the tests do. It does not change what a program computes: kernels are
 compiled without options that would let it. That it has no error that the kernels meet is what one test in `SHARE`
@@ -11,7 +11,7 @@ should, and no test has them optimized without `--all`.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
@@ -27,9 +27,12 @@ from smartmem_rules.runtime.programs.excerpts import PRELUDE_END
 UNOPTIMIZED = "-cl-opt-disable"
 MARKS = ("__local", "image2d_t")
 """What no kernel for processors has behind the prelude."""
-FOLDERS = ("plan", "operators", "decoding")
+FOLDERS = (
+    "checking", "cli", "decoding", "emit", "examples", "explanation", "graph", "kept_plans", "operators", "plan",
+    "probes", "quantization", "report", "room", "schema", "simplification", "torch_backend",
+)  # fmt: skip
 """Of tests that ask what is computed, and wait for PoCL's optimizer most of the time."""
-SHARE = 4
+SHARE = 8
 TESTS = Path(__file__).parent
 _as_users: ContextVar[bool] = ContextVar("as_users", default=True)
 """How the programs are compiled that the test that runs makes."""
@@ -43,10 +46,14 @@ def is_for_gpus(source: Source) -> bool:
 
 def compiles_as_users(item: pytest.Item) -> bool:
     """Whether a test's programs for processors are compiled as users' are."""
-    quick = any(item.path.is_relative_to(TESTS / folder) for folder in FOLDERS)
-    if not quick or item.get_closest_marker("optimized") is not None:
+    if not lies_in(item, FOLDERS) or item.get_closest_marker("optimized") is not None:
         return True
     return zlib.crc32(item.nodeid.encode()) % SHARE == 0
+
+
+def lies_in(item: pytest.Item, folders: Iterable[str]) -> bool:
+    """Whether a test lies in one of some folders of tests."""
+    return any(item.path.is_relative_to(TESTS / folder) for folder in folders)
 
 
 def choose(as_users: bool) -> None:

@@ -27,6 +27,11 @@ from smartmem_rules.tensor.types import (
 )
 
 
+def _for_others(record: object) -> dict[str, object]:
+    """What another process may know of an expression: hashes of texts differ between processes."""
+    return {name: value for name, value in vars(record).items() if name != "_hash"}
+
+
 @unguarded(frozen=True)
 class Compare:
     """`left OP right` over indices, OP one of < <= == !=."""
@@ -82,6 +87,15 @@ class Apply:
     arguments: tuple[Expr, ...]
     dtype: str
 
+    @lazy
+    def _hash(self) -> int:
+        return hash((self.function, self.arguments, self.dtype))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    __getstate__ = _for_others
+
     def __str__(self) -> str:
         return printer.apply_text(self)
 
@@ -94,6 +108,15 @@ class Select:
     then: Expr
     otherwise: Expr
     dtype: str
+
+    @lazy
+    def _hash(self) -> int:
+        return hash((self.condition, self.then, self.otherwise, self.dtype))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    __getstate__ = _for_others
 
     def __str__(self) -> str:
         return printer.select_text(self)
@@ -118,6 +141,15 @@ class Reduce:
     variables: tuple[Var, ...]
     body: Expr
     dtype: str
+
+    @lazy
+    def _hash(self) -> int:
+        return hash((self.kind, self.variables, self.body, self.dtype))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    __getstate__ = _for_others
 
     def __str__(self) -> str:
         return printer.reduce_text(self)

@@ -8,6 +8,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.emit.contraction import group
+from smartmem_rules.environment import VERIFY
 from smartmem_rules.invariants.launches import check_launches
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.language.blocks.schedule import Group
@@ -193,7 +194,8 @@ def test_stored_rows_are_right_where_the_last_tile_is_cut(device: str, memory: s
 
 def test_each_stored_row_is_written_once() -> None:
     proto, _ = _residual(5)
-    plan = plan_of(proto, Mode(device="adreno_740"))  # whose launches are followed: SMARTMEM_VERIFY is full
+    with VERIFY.set_to("full"):  # launches are followed
+        plan = plan_of(proto, Mode(device="adreno_740"))
     text = plan.sources[0].text
     assert "if (first_row + team_row < 5)" in text
     change_source(plan, 0, text=text.replace("if (first_row + team_row < 5)", ""))

@@ -13,7 +13,7 @@ from smartmem_rules.plan.schedule.records import GroupSchedule
 from smartmem_rules.rulebase.base import load_rules
 from tests.emit.units import TILES, any_device_has_units as any_device_has_units, normal, takes
 from tests.plan.models import model
-from tests.plan.running import Mode, prepare
+from tests.plan.running import Mode, plan_of, prepare
 
 pytestmark = pytest.mark.sampled(8)
 
@@ -109,7 +109,9 @@ def test_rows_of_scores(rows: str, tokens: int, tile: GroupTile, debug: bool, mo
 def test_rows_of_a_softmax_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     takes(TILES[1], 1, monkeypatch)
     for rows in ROWS.values():
-        schedule, _ = _run(*_attention(rows, 49))
+        plan = plan_of(_attention(rows, 49)[0], Mode(device="nvidia", dtype="float16"))
+        schedule = plan.launches[-1].schedule
+        assert isinstance(schedule, GroupSchedule)
         assert schedule.tile.held == any(node[0] == "Softmax" for node in rows)
 
 

@@ -84,6 +84,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(("name", "mode"), pairs, ids=[f"{name}-{mode}" for name, mode in pairs])
 
 
+@pytest.mark.sampled(48)
 def test_published_case(name: str, mode: Mode) -> None:
     case = cases()[name]
     for inputs, outputs in case.data_sets:

@@ -74,7 +74,7 @@ def fed(count: int) -> dict[str, np.ndarray]:
     return {"x": x.reshape(3, 4).astype(np.float32)}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MODELS)
 def test_each_number_of_elements_gives_what_onnx_runtime_gives(name: str) -> None:
     model = made(name)

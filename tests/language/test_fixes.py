@@ -80,7 +80,7 @@ def key(one: Diagnostic) -> tuple[Code, int, str]:
     return one.code, one.span.line, one.message
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("path", sorted(FAIL.glob("*.smr")), ids=lambda path: path.stem)
 def test_an_edit_makes_its_message_go_away(path: Path, tmp_path: Path) -> None:
     folder = copytree(path.parent, tmp_path / "fail", ignore=lambda _, names: [n for n in names if n.endswith(".txt")])

@@ -45,6 +45,7 @@ def comments(text: str) -> list[str]:
     return re.findall(r"#.*", re.sub(r'"(?:[^"\\]|\\.)*"', '""', text))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_files_keep_their_trees_and_comments(path: Path) -> None:
     if not parses(path):

@@ -247,6 +247,7 @@ def test_a_slip_anywhere_is_answered_by_how_to_mend_it(seed: int) -> None:
     assert answered >= 6
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("run", ["x", "\n", "(x", "where ", "[x", " "])
 def test_long_runs_are_answered_at_once(run: str) -> None:
     text = "rewrite twice in algebra\n    Neg(Neg(x)) => x\n".replace("=>", run * 20_000)

@@ -55,6 +55,7 @@ def everything(node: object) -> Iterator[object]:
         yield node
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("path", sorted((*CORPUS.rglob("*.smr"), *rules_path().rglob("*.smr"))), ids=lambda p: p.stem)
 def test_both_drivers_give_one_tree(path: Path) -> None:
     try:

@@ -107,6 +107,7 @@ def unit(dtype: Any, function: Function, x: Array, y: Array) -> tuple[float, str
     return float(distance[worst]), f"f({x[worst]!r}) = {y[worst]!r}, exactly {exact[worst]!r}"
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_single_precision(name: str, width: int, all_cases: bool) -> None:

@@ -80,6 +80,7 @@ def test_functions_of_integers(name: str, dtype: str) -> None:
     np.testing.assert_array_equal(found.astype(dtype), wanted.astype(dtype))
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_arithmetic(name: str, dtype: str) -> None:
@@ -94,6 +95,7 @@ def test_bits(name: str, dtype: str) -> None:
     check(name, [a, b], [dtype, dtype], dtype)
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
 @pytest.mark.parametrize("name", TESTS)
 def test_comparisons(name: str, dtype: str) -> None:
@@ -101,6 +103,7 @@ def test_comparisons(name: str, dtype: str) -> None:
     check(name, [a, b], [dtype, dtype], "bool")
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("target", [*FLOATS, "float16", "bfloat16", *INTEGERS, "bool"])
 @pytest.mark.parametrize("source", [*FLOATS, *INTEGERS, "bool"])
 def test_casts(source: str, target: str) -> None:

@@ -99,7 +99,7 @@ def test_products_and_convolutions_are_equal_to_the_bit(tmp_path: Path, per_chan
     assert sum(isinstance(one, PackedBytes) for size in sizes for one in size.packed) == 2
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize(("per_channel", "kind"), [(False, QuantType.QInt8), (True, QuantType.QUInt8)])
 @pytest.mark.parametrize("more", ["", "peepholes", "input_forget"])

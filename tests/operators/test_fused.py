@@ -183,7 +183,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_fused_operator_agrees_with_onnxruntime(case: Case) -> None:
     rng = np.random.default_rng(len(str(case)))

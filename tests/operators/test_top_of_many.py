@@ -30,6 +30,7 @@ def _places(x: np.ndarray, axis: int, k: int, largest: int) -> np.ndarray:
     return np.moveaxis(np.lexsort((order, sign * keys, sign * marks.astype(int)), axis=-1)[..., :k], -1, axis)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.optimized  # it computes for longer than it is compiled
 @pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize(
@@ -66,6 +67,7 @@ def test_two_elements_of_the_last_block_are_candidates() -> None:
     np.testing.assert_array_equal(found["i"], np.arange(2048, 2039, -1))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize(
     ("dtype", "k"),

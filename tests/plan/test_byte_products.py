@@ -39,13 +39,13 @@ def drawn(random: np.random.Generator, kind: str, shape: tuple[int, ...]) -> Arr
     return random.integers(bounds.min, bounds.max + 1, shape).astype(kind)
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(
     ("batch", "rows", "depth", "columns"),
     [((), 5, 64, 48), ((), 33, 70, 17), ((), 1, 1, 1), ((), 7, 3, 5), ((3,), 4, 9, 33), ((2,), 1, 257, 8)],
 )
 @pytest.mark.parametrize("known", [True, False], ids=["constant", "computed"])
 @pytest.mark.parametrize("kinds", [("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8"), ("int8", "uint8")])
-@pytest.mark.sampled(12)
 def test_sums_are_exact(
     batch: tuple[int, ...], rows: int, depth: int, columns: int, known: bool, kinds: tuple[str, str]
 ) -> None:

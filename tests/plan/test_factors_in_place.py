@@ -94,6 +94,7 @@ PACKED = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("attention", [*IN_PLACE, *PACKED], ids=str)
 def test_attention_over_one_token_is_that_of_doubles(attention: Attention) -> None:
     feeds = attention.feeds()

@@ -58,6 +58,7 @@ def model(name: str) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("kind", NAMES)
 @pytest.mark.parametrize("level", ["smartmem", "none"])
 def test_names(kind: str, level: str, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import random
 import pytest
 
 from smartmem_rules.tensor.atoms import Div, Gathered, Lookup, Mod, Var
+from smartmem_rules.tensor.expr import Apply, Compare, Read, Reduce, Select
 from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
 from smartmem_rules.tensor.substitution import lookup, ravel, substitute, unravel
 from smartmem_rules.tensor.views import IndexMap, axis_variables, compose, identity
@@ -244,7 +245,13 @@ def test_an_arithmetic_table_is_no_table() -> None:
 def test_a_copy_for_another_process_has_no_hash_of_this_one() -> None:
     i = Var("i", 8)
     index = add(div(variable(i), 2), mod(variable(i), 2))
-    for one in (i, *(atom for atom, _ in index.terms), index):
+    read, condition = Read("x", (index,), "float32"), Compare("<", index, variable(i))
+    expressions = (
+        Apply("neg", (read,), "float32"),
+        Select(condition, read, read, "float32"),
+        Reduce("sum", (i,), read, "float32"),
+    )
+    for one in (i, *(atom for atom, _ in index.terms), index, *expressions):
         hash(one)
         copied = pickle.loads(pickle.dumps(one))
         assert "_hash" in vars(one)

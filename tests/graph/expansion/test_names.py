@@ -88,7 +88,7 @@ def same(model: onnx.ModelProto) -> None:
         np.testing.assert_allclose(found[output.name], array, rtol=1e-5)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("word", WORDS)
 def test_a_body_names_a_tensor_as_the_import_does(word: str) -> None:
     for text in (ENDED_BY_DATA, KNOWN):

@@ -93,7 +93,7 @@ def _views(tmp_path: Path, definition: tuple[str, ...], guard: str = "true") -> 
     return prove_views(rule, Instances(base), z3)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", sorted(PROVED))
 def test_shipped_views_are_proved(name: str) -> None:
     base = load_rules()

@@ -72,6 +72,7 @@ def _same(new: object, old: object) -> bool:
     return new is old
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["QLinearAdd", "NonZero", "LayerNormalization", "MelWeightMatrix"])
 def test_reads_that_together_have_too_many_ways_are_proved_alone(base: RuleBase, name: str) -> None:
     for operator in base.operators[name]:
