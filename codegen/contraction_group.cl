@@ -27,50 +27,52 @@
     __local uchar* const smr_exchange = (__local uchar*)(memory + {{ s.exchange_place }});
 {% endif %}
 {%- endmacro %}
-{# Which four sums a turn has, with their row and first column. #}
+{# The place of a turn among the sums of the tile. #}
 {% macro placed() %}
-            const int place = first_place + e * {{ s.threads }};
-            const int tile_row = place / {{ s.columns // 4 }};
-            const int tile_column = place % {{ s.columns // 4 }} * 4;
+                    const int place = first_place + e * {{ s.threads }};
+                    const int tile_row = place / {{ s.columns // 4 }};
 {%- endmacro %}
-{# What follows for the columns of each right factor. #}
-{% macro by_part(text, whole) %}
-{% for part in parts %}
-{% set all = part.blocks * 4 % s.columns == 0 %}
-            {% if not loop.first %}else {% endif %}{% if parts|length > 1 %}if (column_tile < {{ part.last }}) {% endif %}{
-                const int own = (column_tile - {{ part.first }}) * {{ s.columns // 4 }} + tile_column / 4;
-                const int {{ part.block }} = {% if whole or all %}own{% else %}min(own, {{ part.blocks - 1 }}){% endif %};
-                {% if whole and not all %}if (own < {{ part.blocks }}) {% endif %}{
-{{ part[text] }}
-                }
-            }
-{% endfor %}
-{%- endmacro %}
-{# The epilogue: several turns ask for what they read before the first of them writes. What lies behind the last row or
-   column is computed for that one again, so that nothing is asked for behind a condition, and not written. #}
+{# The epilogue: several turns ask for what they read before the first of them writes. All of them have the same columns.
+   A turn behind the last row computes the first turn's row again, so that nothing is asked for behind a condition, and
+   does not write it. What it reads is the same work-item's: an output may take the place of what the epilogue reads. #}
 {% macro overlapping() %}
     for (int first_place = thread; first_place < {{ s.rows * s.columns // 4 }}; first_place += {{ overlapped * s.threads }}) {
-{% for declaration in kept %}
-        {{ declaration }}
+        const int first_of_turns = first_row + first_place / {{ s.columns // 4 }};
+        const int tile_column = first_place % {{ s.columns // 4 }} * 4;
+        {% if m % s.rows != 0 %}if (first_of_turns < {{ m }}) {% endif %}{
+{% for part in parts %}
+            {% if not loop.first %}else {% endif %}{% if parts|length > 1 %}if (column_tile < {{ part.last }}) {% endif %}{
+                const int {{ part.block }} = (column_tile - {{ part.first }}) * {{ s.columns // 4 }} + tile_column / 4;
+                {% if part.blocks * 4 % s.columns != 0 %}if ({{ part.block }} < {{ part.blocks }}) {% endif %}{
+{% for declaration in part.kept %}
+                {{ declaration }}
 {% endfor %}
-        #pragma unroll
-        for (int e = 0; e < {{ overlapped }}; ++e) {
+                #pragma unroll
+                for (int e = 0; e < {{ overlapped }}; ++e) {
 {{ placed() }}
-            const int {{ row }} = {% if m % s.rows == 0 %}first_row + tile_row{% else %}min(first_row + tile_row, {{ m - 1 }}){% endif %};
+{% if m % s.rows == 0 %}
+                    const int {{ row }} = first_row + tile_row;
+{% else %}
+                    const int {{ row }} = first_row + tile_row < {{ m }} ? first_row + tile_row : first_of_turns;
+{% endif %}
 {% if splits > 1 %}
-            const float4 finished = *(__local const float4*)(memory + tile_row * {{ s.sum_stride }} + tile_column);
+                    const float4 finished = *(__local const float4*)(memory + tile_row * {{ s.sum_stride }} + tile_column);
 {% else %}
 {{ finished(s) }}
 {% endif %}
-{{ by_part("values", false) }}
-        }
-        #pragma unroll
-        for (int e = 0; e < {{ overlapped }}; ++e) {
+{{ part["values"] }}
+                }
+                #pragma unroll
+                for (int e = 0; e < {{ overlapped }}; ++e) {
 {{ placed() }}
-            const int {{ row }} = first_row + tile_row;
-            {% if m % s.rows != 0 %}if ({{ row }} < {{ m }}) {% endif %}{
-{{ by_part("stores", true) }}
+                    const int {{ row }} = first_row + tile_row;
+                    {% if m % s.rows != 0 %}if ({{ row }} < {{ m }}) {% endif %}{
+{{ part.stores }}
+                    }
+                }
+                }
             }
+{% endfor %}
         }
     }
 {%- endmacro %}

@@ -18,6 +18,7 @@ SPEAKERS = {
     "writing": "writes ONNX models",
     "report/drawings.py": "draws the graphs of ONNX models",
     "decoding/model/graphs.py": "writes ONNX nodes around language models",
+    "decoding/model/pairs.py": "reads and writes ONNX nodes of models of two decoders",
     "quantization": "writes ONNX models whose weights have few bits",
     "simplification": "reads and writes ONNX models",
     "language/printing/other_functions.py": "says what to write for operators and functions of other systems",

@@ -241,3 +241,17 @@ def test_teams_combine_floats_beside_wide_integers() -> None:
     x = _random(7, 3, 37)
     agrees(model([("Hardmax", "x", "y")], {"x": x}, "y"), {"x": x}, GPU)
     agrees(model([("Hardmax", "x", "y")], {"x": x}, "y"), {"x": x}, Mode(device="adreno_740"))
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("rows", [8, 20, 64])
+def test_sums_that_take_the_place_of_a_residual(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An epilogue reads several rows before it writes the first: no row that another work-item writes."""
+    monkeypatch.setenv(VERIFY.name, "full")
+    _force(monkeypatch, TILES[0], 1)
+    x, w, v = _random(0, rows, 16), _random(1, 16, 16), _random(2, 16, 16)
+    nodes = [("MatMul", "x w", "h"), ("Relu", "h", "r"), ("MatMul", "r v", "p"), ("Tanh", "p", "t")]
+    nodes += [("MatMul", "t w", "q"), ("Add", "q r", "s"), ("MatMul", "s v", "y")]
+    proto = model(nodes, {"x": x}, "y", {"w": w, "v": v})
+    assert any(launch.in_place for launch in plan_of(proto, GPU).launches)
+    agrees(proto, {"x": x}, GPU)

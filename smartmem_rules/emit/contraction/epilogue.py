@@ -48,11 +48,9 @@ class VectorEpilogue:
         return bool(self.stores) and not is_symbolic(self.extent) and self.extent % LANES == 0 and not images
 
     def declarations(self, turns: int) -> list[str]:
-        """C text of the arrays that keep so many turns' values, one of each store; epilogues may share them."""
-        return [
-            f"{compute_type(store.value.dtype, LANES)} {_kept(number, store)}[{turns}];"
-            for number, store in enumerate(self.stores)
-        ]
+        """C text of the arrays that keep so many turns' values, one of each store."""
+        types = [compute_type(store.value.dtype, LANES) for store in self.stores]
+        return [f"{name} {_kept(number)}[{turns}];" for number, name in enumerate(types)]
 
     def keep(self, at: dict[Var, Index]) -> None:
         """Compute the columns of a block, and keep them in the arrays at the turn `e`."""
@@ -60,12 +58,12 @@ class VectorEpilogue:
         for number, store in enumerate(self.stores):
             value = expressions.value(substitute_variables(self._bound(store).value, at), self.lane)
             vector = expressions.spread(value, store.value.dtype, LANES)
-            self.emission.writer.line(f"{_kept(number, store)}[e] = {vector};")
+            self.emission.writer.line(f"{_kept(number)}[e] = {vector};")
 
     def store(self, at: dict[Var, Index]) -> None:
         """Write the columns of a block that the arrays keep of the turn `e`."""
         for number, store in enumerate(self.stores):
-            name = _kept(number, store)
+            name = _kept(number)
             self.emission.expressions.internal[name] = lane_reader(Value(f"{name}[e]", LANES))
             indices = tuple(substitute(i, at) for i in store.indices)
             kept = Read(name, (variable(self.lane),), store.value.dtype)
@@ -143,5 +141,5 @@ class VectorEpilogue:
                 self.emission.writer.line(access.write(at_lane, values[place], expressions.index))
 
 
-def _kept(number: int, store: Store) -> str:
-    return f"kept_{compute_type(store.value.dtype)}{number}"
+def _kept(number: int) -> str:
+    return f"kept{number}"

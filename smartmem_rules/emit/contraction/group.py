@@ -113,7 +113,6 @@ class _Group:
             left=left,
             right=right,
             parts=parts,
-            kept=dict.fromkeys(one for part in parts for one in part.kept),
             overlapped=parts[0].turns,
             **names,
             **shared,
@@ -356,7 +355,10 @@ class _Group:
         tile = self.tile
         turns, rest = divmod(tile.rows * tile.columns // LANES, tile.threads)
         most = self.emission.target.device.text.unroll
-        return 1 if tile.direct or rest else max(n for n in range(1, most + 1) if turns % n == 0)
+        # the turns of a work-item have the same columns
+        if tile.direct or rest or tile.threads % (tile.columns // LANES):
+            return 1
+        return max(n for n in range(1, most + 1) if turns % n == 0)
 
     def _part(self, n: Var, epilogue: VectorEpilogue, first: int, last: int, turns: int) -> FinishedPart:
         blocks = -(-n.extent // LANES)

@@ -292,81 +292,98 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     barrier(CLK_LOCAL_MEM_FENCE);
 
     for (int first_place = thread; first_place < 256; first_place += 256) {
-        float4 kept_float0[2];
-        #pragma unroll
-        for (int e = 0; e < 2; ++e) {
-            const int place = first_place + e * 128;
-            const int tile_row = place / 16;
-            const int tile_column = place % 16 * 4;
-            const int i1 = min(first_row + tile_row, 39);
+        const int first_of_turns = first_row + first_place / 16;
+        const int tile_column = first_place % 16 * 4;
+if (first_of_turns < 40) {
+if (column_tile < 1) {
+                const int i6 = (column_tile - 0) * 16 + tile_column / 4;
+if (i6 < 8) {
+                float4 kept0[2];
+                #pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row < 40 ? first_row + tile_row : first_of_turns;
         __local const float* sums = memory + place / 16 * 68 + place % 16 * 4;
         float4 finished = *(__local const float4*)sums;
         finished += *(__local const float4*)(sums + 1088);
 
-if (column_tile < 1) {
-                const int own = (column_tile - 0) * 16 + tile_column / 4;
-                const int i6 = min(own, 7);
-{
      {
-        kept_float0[e] = finished;
+        kept0[e] = finished;
     }
                 }
-            }
-else if (column_tile < 2) {
-                const int own = (column_tile - 1) * 16 + tile_column / 4;
-                const int i7 = min(own, 7);
-{
-     {
-        kept_float0[e] = finished;
-    }
-                }
-            }
-else if (column_tile < 3) {
-                const int own = (column_tile - 2) * 16 + tile_column / 4;
-                const int i8 = min(own, 7);
-{
-     {
-        kept_float0[e] = finished;
-    }
-                }
-            }
-
-        }
-        #pragma unroll
-        for (int e = 0; e < 2; ++e) {
-            const int place = first_place + e * 128;
-            const int tile_row = place / 16;
-            const int tile_column = place % 16 * 4;
-            const int i1 = first_row + tile_row;
+                #pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row;
 if (i1 < 40) {
-if (column_tile < 1) {
-                const int own = (column_tile - 0) * 16 + tile_column / 4;
-                const int i6 = own;
-if (own < 8) {
      {
-        vstore_half4_rte(kept_float0[e], 0, p2 + (i1 * 32 + i6 * 4));
+        vstore_half4_rte(kept0[e], 0, p2 + (i1 * 32 + i6 * 4));
     }
+                    }
+                }
                 }
             }
 else if (column_tile < 2) {
-                const int own = (column_tile - 1) * 16 + tile_column / 4;
-                const int i7 = own;
-if (own < 8) {
+                const int i7 = (column_tile - 1) * 16 + tile_column / 4;
+if (i7 < 8) {
+                float4 kept0[2];
+                #pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row < 40 ? first_row + tile_row : first_of_turns;
+        __local const float* sums = memory + place / 16 * 68 + place % 16 * 4;
+        float4 finished = *(__local const float4*)sums;
+        finished += *(__local const float4*)(sums + 1088);
+
      {
-        vstore_half4_rte(kept_float0[e], 0, p3 + (i1 * 32 + i7 * 4));
+        kept0[e] = finished;
     }
+                }
+                #pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row;
+if (i1 < 40) {
+     {
+        vstore_half4_rte(kept0[e], 0, p3 + (i1 * 32 + i7 * 4));
+    }
+                    }
+                }
                 }
             }
 else if (column_tile < 3) {
-                const int own = (column_tile - 2) * 16 + tile_column / 4;
-                const int i8 = own;
-if (own < 8) {
+                const int i8 = (column_tile - 2) * 16 + tile_column / 4;
+if (i8 < 8) {
+                float4 kept0[2];
+                #pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row < 40 ? first_row + tile_row : first_of_turns;
+        __local const float* sums = memory + place / 16 * 68 + place % 16 * 4;
+        float4 finished = *(__local const float4*)sums;
+        finished += *(__local const float4*)(sums + 1088);
+
      {
-        vstore_half4_rte(kept_float0[e], 0, p4 + (i1 * 32 + i8 * 4));
+        kept0[e] = finished;
     }
                 }
-            }
-
+                #pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row;
+if (i1 < 40) {
+     {
+        vstore_half4_rte(kept0[e], 0, p4 + (i1 * 32 + i8 * 4));
+    }
+                    }
+                }
+                }
             }
         }
     }

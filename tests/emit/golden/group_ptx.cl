@@ -250,50 +250,43 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     barrier(CLK_LOCAL_MEM_FENCE);
 
     for (int first_place = thread; first_place < 256; first_place += 256) {
-        float4 kept_float0[2];
-        #pragma unroll
-        for (int e = 0; e < 2; ++e) {
-            const int place = first_place + e * 128;
-            const int tile_row = place / 8;
-            const int tile_column = place % 8 * 4;
-            const int i1 = min(first_row + tile_row, 9);
+        const int first_of_turns = first_row + first_place / 8;
+        const int tile_column = first_place % 8 * 4;
+if (first_of_turns < 10) {
+{
+                const int i6 = (column_tile - 0) * 8 + tile_column / 4;
+if (i6 < 6) {
+                float4 kept0[2];
+                #pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 8;
+                    const int i1 = first_row + tile_row < 10 ? first_row + tile_row : first_of_turns;
         __local const float* sums = memory + place / 8 * 36 + place % 8 * 4;
         float4 finished = *(__local const float4*)sums;
         finished += *(__local const float4*)(sums + 1152);
         finished += *(__local const float4*)(sums + 2304);
         finished += *(__local const float4*)(sums + 3456);
 
-{
-                const int own = (column_tile - 0) * 8 + tile_column / 4;
-                const int i6 = min(own, 5);
-{
      {
         const float4 t3 = *(__global const float4*)(p0 + i6 * 4);
         const float4 t4 = (finished + t3);
         const float4 t5 = smr_max4(t4, (float4)(0.0f));
-        kept_float0[e] = t5;
+        kept0[e] = t5;
     }
                 }
-            }
-
-        }
-        #pragma unroll
-        for (int e = 0; e < 2; ++e) {
-            const int place = first_place + e * 128;
-            const int tile_row = place / 8;
-            const int tile_column = place % 8 * 4;
-            const int i1 = first_row + tile_row;
+                #pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 8;
+                    const int i1 = first_row + tile_row;
 if (i1 < 10) {
-{
-                const int own = (column_tile - 0) * 8 + tile_column / 4;
-                const int i6 = own;
-if (own < 6) {
      {
-        *(__global float4*)(p3 + (i1 * 24 + i6 * 4)) = kept_float0[e];
+        *(__global float4*)(p3 + (i1 * 24 + i6 * 4)) = kept0[e];
     }
+                    }
                 }
-            }
-
+                }
             }
         }
     }

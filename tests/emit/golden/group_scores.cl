@@ -456,45 +456,38 @@ for (int i8 = (thread % 4), i8_turn = 0; i8_turn < 3; i8 += 4, i8_turn += 4) if 
     barrier(CLK_LOCAL_MEM_FENCE);
 
     for (int first_place = thread; first_place < 512; first_place += 512) {
-        float4 kept_float0[4];
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int place = first_place + e * 128;
-            const int tile_row = place / 16;
-            const int tile_column = place % 16 * 4;
-            const int i1 = min(first_row + tile_row, 11);
+        const int first_of_turns = first_row + first_place / 16;
+        const int tile_column = first_place % 16 * 4;
+if (first_of_turns < 12) {
+{
+                const int i10 = (column_tile - 0) * 16 + tile_column / 4;
+if (i10 < 2) {
+                float4 kept0[4];
+                #pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row < 12 ? first_row + tile_row : first_of_turns;
         __local const float* sums = memory + place / 16 * 68 + place % 16 * 4;
         float4 finished = *(__local const float4*)sums;
         finished += *(__local const float4*)(sums + 2176);
 
-{
-                const int own = (column_tile - 0) * 16 + tile_column / 4;
-                const int i10 = min(own, 1);
-{
      {
-        kept_float0[e] = finished;
+        kept0[e] = finished;
     }
                 }
-            }
-
-        }
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int place = first_place + e * 128;
-            const int tile_row = place / 16;
-            const int tile_column = place % 16 * 4;
-            const int i1 = first_row + tile_row;
+                #pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row;
 if (i1 < 12) {
-{
-                const int own = (column_tile - 0) * 16 + tile_column / 4;
-                const int i10 = own;
-if (own < 2) {
      {
-        *(__global float4*)(p3 + (i0 * 96 + i1 * 8 + i10 * 4)) = kept_float0[e];
+        *(__global float4*)(p3 + (i0 * 96 + i1 * 8 + i10 * 4)) = kept0[e];
     }
+                    }
                 }
-            }
-
+                }
             }
         }
     }

@@ -467,47 +467,40 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     barrier(CLK_LOCAL_MEM_FENCE);
 
     for (int first_place = thread; first_place < 1024; first_place += 512) {
-        float4 kept_float0[4];
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int place = first_place + e * 128;
-            const int tile_row = place / 16;
-            const int tile_column = place % 16 * 4;
-            const int i1 = min(first_row + tile_row, 999);
+        const int first_of_turns = first_row + first_place / 16;
+        const int tile_column = first_place % 16 * 4;
+if (first_of_turns < 1000) {
+{
+                const int i6 = (column_tile - 0) * 16 + tile_column / 4;
+{
+                float4 kept0[4];
+                #pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row < 1000 ? first_row + tile_row : first_of_turns;
         __local const float* sums = memory + place / 16 * 72 + place % 16 * 4;
         float4 finished = *(__local const float4*)sums;
 
-{
-                const int own = (column_tile - 0) * 16 + tile_column / 4;
-                const int i6 = own;
-{
      {
         const float4 t1 = vload_half4(0, p0 + i6 * 4);
         const float4 t2 = (finished + t1);
         const float4 t3 = smr_max4(t2, (float4)(0.0f));
-        kept_float0[e] = t3;
+        kept0[e] = t3;
     }
                 }
-            }
-
-        }
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int place = first_place + e * 128;
-            const int tile_row = place / 16;
-            const int tile_column = place % 16 * 4;
-            const int i1 = first_row + tile_row;
+                #pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row;
 if (i1 < 1000) {
-{
-                const int own = (column_tile - 0) * 16 + tile_column / 4;
-                const int i6 = own;
-{
      {
-        *(__global float4*)(p3 + (i1 * 512 + i6 * 4)) = kept_float0[e];
+        *(__global float4*)(p3 + (i1 * 512 + i6 * 4)) = kept0[e];
     }
+                    }
                 }
-            }
-
+                }
             }
         }
     }

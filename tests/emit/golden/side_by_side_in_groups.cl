@@ -1,6 +1,6 @@
 // k0_contraction: global (256,), local (128,)
-#ifndef smr_part_cc12c7bb3093_DEFINED
-#define smr_part_cc12c7bb3093_DEFINED
+#ifndef smr_part_1f25463ad216_DEFINED
+#define smr_part_1f25463ad216_DEFINED
 // Contractions for GPUs with local memory. A work-group owns 32 x 64 sums. Tiles of both factors, 32 deep, lie in local
 // memory; the next tiles are loaded while these are multiplied.
 //   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
@@ -9,7 +9,7 @@
 //   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
 //      runs the epilogue of some sums, four columns at a time.
 
-static void smr_part_cc12c7bb3093(
+static void smr_part_1f25463ad216(
     __global const float* restrict p0 /* buffer[d0d1] of [12, 16] */,
     __global const float* restrict p1 /* buffer[d0d1] of [16, 64] */,
     __global float* restrict p2 /* buffer[d0d1] of [12, 16] */,
@@ -202,45 +202,38 @@ static void smr_part_cc12c7bb3093(
     barrier(CLK_LOCAL_MEM_FENCE);
 
     for (int first_place = thread; first_place < 512; first_place += 512) {
-        float4 kept_float0[4];
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int place = first_place + e * 128;
-            const int tile_row = place / 16;
-            const int tile_column = place % 16 * 4;
-            const int i1 = min(first_row + tile_row, 11);
+        const int first_of_turns = first_row + first_place / 16;
+        const int tile_column = first_place % 16 * 4;
+if (first_of_turns < 12) {
+{
+                const int i6 = (column_tile - 0) * 16 + tile_column / 4;
+if (i6 < 4) {
+                float4 kept0[4];
+                #pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row < 12 ? first_row + tile_row : first_of_turns;
         __local const float* sums = memory + place / 16 * 68 + place % 16 * 4;
         float4 finished = *(__local const float4*)sums;
         finished += *(__local const float4*)(sums + 2176);
 
-{
-                const int own = (column_tile - 0) * 16 + tile_column / 4;
-                const int i6 = min(own, 3);
-{
      {
-        kept_float0[e] = finished;
+        kept0[e] = finished;
     }
                 }
-            }
-
-        }
-        #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const int place = first_place + e * 128;
-            const int tile_row = place / 16;
-            const int tile_column = place % 16 * 4;
-            const int i1 = first_row + tile_row;
+                #pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    const int place = first_place + e * 128;
+                    const int tile_row = place / 16;
+                    const int i1 = first_row + tile_row;
 if (i1 < 12) {
-{
-                const int own = (column_tile - 0) * 16 + tile_column / 4;
-                const int i6 = own;
-if (own < 4) {
      {
-        *(__global float4*)(p2 + (i1 * 16 + i6 * 4)) = kept_float0[e];
+        *(__global float4*)(p2 + (i1 * 16 + i6 * 4)) = kept0[e];
     }
+                    }
                 }
-            }
-
+                }
             }
         }
     }
@@ -352,6 +345,6 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     const int item = (int)get_global_id(0);
     const int group = (int)get_group_id(0);
     __local float smr_local[6916] __attribute__((aligned(16)));
-    if (group < 1) smr_part_cc12c7bb3093(p0, p1, p2, item - 0, group - 0, smr_local + 0);
+    if (group < 1) smr_part_1f25463ad216(p0, p1, p2, item - 0, group - 0, smr_local + 0);
     else if (group < 2) smr_part_fa396fd1e1bd(p3, p4, item - 128, group - 1, smr_local + 4);
 }
