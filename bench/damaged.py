@@ -29,7 +29,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", nargs="?", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0, help="the first number that is drawn")
-    parser.add_argument("--seconds", type=float, default=60.0, help="after which an input counts as hanging")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="of the processor, after which an input counts as hanging"
+    )
     parser.add_argument("--kind", choices=KINDS, help="only this kind")
     parser.add_argument("--number", type=int, help="only this one, in this process")
     parser.add_argument("--few", action="store_true", help="draw from the models of the default tests only")

@@ -18,6 +18,7 @@ import datetime
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -71,12 +72,23 @@ def told(summary: Summary) -> None:
         print(f"\r{summary.total} models: {dict(summary.verdicts)}", end="", file=sys.stderr, flush=True)
 
 
+def tree() -> str:
+    """The commit whose tree is judged, with a word where files of it are changed."""
+    git = ["git", "-C", str(Path(__file__).resolve().parent)]
+    try:
+        commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+        changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "no commit"
+    return f"tree {commit.stdout.strip()}" + (" with changes" if changed.stdout else "")
+
+
 def table(summary: Summary, title: str, command: str) -> str:
     """The summary for a document."""
     date = datetime.date.today().isoformat()
     kinds = ", ".join(f"{count} {kind}" for kind, count in summary.verdicts.most_common())
     lines = [
-        f"**{title}**, {date}: {summary.total} models, {len(summary.operators)} operators, "
+        f"**{title}**, {date}, {tree()}: {summary.total} models, {len(summary.operators)} operators, "
         f"{summary.processor_seconds / max(1, summary.total):.2f} s of processor time each: {kinds}.",
         "",
         f"`{command}`",
@@ -134,9 +146,8 @@ def main() -> int:
     if arguments.write:
         name = "nnsmith" if arguments.models else arguments.source
         first = arguments.seed
-        title = (
-            "NNSmith's models" if arguments.models else f"Drawn models, seeds {first} to {first + len(requests) - 1}"
-        )
+        kind = "NNSmith's" if arguments.models else arguments.source.capitalize()
+        title = f"{kind} models, seeds {first} to {first + summary.total - 1}"
         write(arguments.write, name, table(summary, title, " ".join(["python", *sys.argv])))
     return 130 if summary.interrupted else int(bool(summary.failures))
 

@@ -4,12 +4,16 @@ Optimizing takes PoCL longer than all else that the tests do. It does not change
 compiled without options that would let it. That it has no error that the kernels meet is what one test in `SHARE`
 sees, the same ones always, all tests of other folders, and all tests with `--all`.
 
+PoCL links each kernel with the C library, which takes the linker five times as long as the kernel: the process that
+loads the kernel has the library already. So `tests/linker/ld` leaves it out.
+
 No user's GPU kernel is compiled by PoCL for a processor: tests run them there to see that they compute what they
 should, and no test has them optimized without `--all`.
 """
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
@@ -34,6 +38,8 @@ FOLDERS = (
 """Of tests that ask what is computed, and wait for PoCL's optimizer most of the time."""
 SHARE = 8
 TESTS = Path(__file__).parent
+LINKER = TESTS / "linker"
+"""Where clang and gcc look for the linker first."""
 _as_users: ContextVar[bool] = ContextVar("as_users", default=True)
 """How the programs are compiled that the test that runs makes."""
 
@@ -62,7 +68,10 @@ def choose(as_users: bool) -> None:
 
 
 def compile_quickly() -> None:
-    """From now on, in this process, compile programs as the tests that make them ask for it."""
+    """From now on, in this process and those that it starts, compile programs as the tests that make them ask for it.
+
+    How they are linked is one for all tests.
+    """
     options_of = compiling.options_of
 
     def options(source: Source, device: Device) -> tuple[str, ...]:
@@ -71,6 +80,7 @@ def compile_quickly() -> None:
         return own if as_users or UNOPTIMIZED in own else (*own, UNOPTIMIZED)
 
     compiling.options_of = options
+    os.environ["COMPILER_PATH"] = os.pathsep.join(filter(None, (str(LINKER), os.environ.get("COMPILER_PATH"))))
     compiling.Programs.__init__ = _as_made(compiling.Programs.__init__)  # type: ignore[method-assign]
     compiling.Programs.kernel = _as_made(compiling.Programs.kernel)  # type: ignore[method-assign]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +12,7 @@ import pytest
 
 from smartmem_rules import optimize
 from tests.plan.models import model, normal
-from tests.quickly_compiled import SHARE, TESTS, choose, compiles_as_users
+from tests.quickly_compiled import LINKER, SHARE, TESTS, choose, compiles_as_users
 
 pytest.importorskip("pyopencl")
 
@@ -37,3 +40,22 @@ def test_a_plan_that_tests_share_stays_as_it_was_made(first: bool) -> None:
     with executor.taken(), executor.taken():  # the second one makes kernels anew
         pass
     assert (plan.run({"x": normal(3, 4)})["y"] >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("target", "left"),
+    [
+        ("/cache/pocl/tempfile_a b.so", ["-shared", "-o", "/cache/pocl/tempfile_a b.so", "-L/lib", "a.o", "-lgcc"]),
+        ("/build/program.so", ["-shared", "-o", "/build/program.so", "-L/lib", "a.o", "-lgcc", "-lgcc_s", "-lc"]),
+    ],
+)
+def test_only_kernels_are_linked_without_the_library_that_processes_have(
+    tmp_path: Path, target: str, left: list[str]
+) -> None:
+    linker = tmp_path / "ld"
+    linker.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    linker.chmod(0o755)
+    given = ["-shared", "-o", target, "-L/lib", "a.o", "-lgcc", "-lgcc_s", "-lc"]
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    ran = subprocess.run([LINKER / "ld", *given], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout.split("\n") == [*left, ""]

@@ -195,11 +195,12 @@ def _derivations(rules: Sequence[ast.Rewrite]) -> Iterator[Direction]:
 
 def _close(shapes: dict[str, set[Counts]], directions: Sequence[Direction], base: Definitions) -> None:
     """Add what the right sides of rules can build, until nothing new comes."""
+    needed = [(direction, {one.operator for one in operators_of_all(direction.left)}) for direction in directions]
     grown = True
     while grown:
         grown = False
-        for direction in directions:
-            if not any(True for _ in choices(direction.left, shapes, 1)):
+        for direction, operators in needed:
+            if not operators <= shapes.keys():
                 continue
             for counts in choices(direction.left, shapes):
                 for operator, built in _built(direction, counts, base):

@@ -92,18 +92,19 @@ def choices(left: ast.Pattern, shapes: Shapes, limit: int = 64) -> Iterator[tupl
     patterns = operators_of_all(left)
     for pattern in patterns:
         given = len(run_time_arguments(pattern))
-        options.append(
-            [
-                counts
-                for counts in sorted(shapes.get(pattern.operator, ()))
-                if (counts[0] >= given if pattern.variadic else counts[0] == given)
-                and (pattern.output is None or pattern.output < counts[1])
-            ]
-        )
+        possible = [
+            counts
+            for counts in sorted(shapes.get(pattern.operator, ()))
+            if (counts[0] >= given if pattern.variadic else counts[0] == given)
+            and (pattern.output is None or pattern.output < counts[1])
+        ]
+        if not possible:
+            return iter(())
+        options.append(possible)
     lists = [p.variadic for p in patterns]
     fixed = [len(run_time_arguments(p)) for p in patterns]
-    possible = (chosen for chosen in itertools.product(*options) if _alike(lists, fixed, chosen))
-    return itertools.islice(possible, limit)
+    alike = (chosen for chosen in itertools.product(*options) if _alike(lists, fixed, chosen))
+    return itertools.islice(alike, limit)
 
 
 def _alike(lists: Sequence[str | None], fixed: Sequence[int], chosen: Sequence[Counts]) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from functools import lru_cache
 
-from smartmem_rules.egraph.model import PhaseRun, Saturation
+from smartmem_rules.egraph.model import PhaseRun, RuleStatistics, Saturation
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as s
 from smartmem_rules.rulebase.base import RuleBase
@@ -31,7 +31,7 @@ def rewrite_statistics(
     """
     return RewriteStatistics(
         extraction=report,
-        rules=tuple(RuleCounts(**asdict(one)) for one in saturation.statistics.values()),
+        rules=tuple(_counts(one) for one in saturation.statistics.values()),
         saturation=SaturationStatistics(
             stopped=saturation.stopped,
             iterations=saturation.iterations,
@@ -43,6 +43,10 @@ def rewrite_statistics(
         rule_sites=_rule_sites(saturation, graph),
         rule_places=_rule_places(saturation, base),
     )
+
+
+def _counts(of: RuleStatistics) -> RuleCounts:
+    return RuleCounts(rule=of.rule, tried=of.tried, fired=of.fired, milliseconds=of.milliseconds, enodes=of.enodes)
 
 
 def _phase_statistics(ran: PhaseRun) -> PhaseStatistics:
@@ -97,10 +101,15 @@ def _rule_sites(saturation: Saturation, graph: Graph) -> dict[str, tuple[str, ..
 def _rule_places(saturation: Saturation, base: RuleBase) -> dict[str, RuleSource]:
     """Where the rules stand that took part, and what they say."""
     return {
-        rule.name: RuleSource(range=_range(rule.span), equation=rule.comment, cites=rule.cites)
+        rule.name: _source(rule.span, rule.comment, rule.cites)
         for rule in base.rules()
         if rule.name in saturation.statistics
     }
+
+
+@lru_cache(maxsize=4096)
+def _source(span: s.Span, equation: str, cites: str | None) -> RuleSource:
+    return RuleSource(range=_range(span), equation=equation, cites=cites)
 
 
 def _range(span: s.Span) -> SourceRange:

@@ -246,7 +246,16 @@ def choose(name: str = AUTO, profiles: Mapping[str, Profile] | None = None) -> D
     Raises:
         DeviceError: nothing has this name, there is no device at all, or its driver is refused.
     """
-    device = _named(name, devices(profiles), profiles or {})
+    return choose_among(devices(profiles), name, profiles or {})
+
+
+def choose_among(found: Sequence[Device], name: str, profiles: Mapping[str, Profile]) -> Device:
+    """The device of a name among some, at least one; the arguments are those of `choose`.
+
+    Raises:
+        DeviceError: nothing has this name, or its driver is refused.
+    """
+    device = _named(name, found, profiles)
     check_driver(device)
     return device
 

@@ -17,6 +17,7 @@ from smartmem_rules.runtime.devices import (
     Device,
     DeviceError,
     choose,
+    choose_among,
     devices,
     matches,
     profile_of,
@@ -52,10 +53,10 @@ def target_of(name: str, base: RuleBase) -> Target:
     if name in base.devices:
         profile = base.devices[name]
         try:
-            devices(base.devices)
+            found = devices(base.devices)
         except DeviceError:
             return Target(profile, None)
-        device = choose(name, base.devices)
+        device = choose_among(found, name, base.devices)
     else:
         device = choose(name, base.devices)
         profile = profile_of(device, base)

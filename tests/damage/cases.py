@@ -1,6 +1,7 @@
 """One damaged input: drawn from its number, given to the library, judged.
 
-An input may be refused with a SmartmemError or accepted; any other exception is a bug.
+An input may be refused with a SmartmemError or accepted; any other exception is a bug, and so is a kernel that does not
+compile: whoever wrote the input did not write the kernel.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from smartmem_rules.planned import plan_only
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import load_modules
 from smartmem_rules.rulebase.checks.checker import check
+from smartmem_rules.runtime.programs.compiling import BuildError
 from tests.damage.data import damaged_bytes, damaged_text
 from tests.damage.messages import damaged_model
 from tests.damage.numbers import block_with_another_number, mixed_model
@@ -58,6 +60,8 @@ def judge(kind: str, number: int, folder: Path, few: bool = False) -> Verdict:
     name, data = corpus[draw.randrange(len(corpus))]
     try:
         KINDS[kind](data, corpus[draw.randrange(len(corpus))][1], draw, folder)
+    except BuildError:
+        return Verdict("bug", f"{name}: {traceback.format_exc()}")
     except SmartmemError as error:
         return Verdict("refused", f"{name}: {type(error).__name__}: {error}")
     except Exception:  # what is looked for

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from smartmem_rules.runtime.programs.compiling import BuildError
 from tests.damage.cases import KINDS, judge
 from tests.damage.workers import outcomes
 
@@ -41,3 +42,12 @@ def test_damaged_inputs(kind: str, fresh_seeds: bool, tmp_path: Path) -> None:
 def test_many_damaged_inputs() -> None:
     cases = [(kind, number) for number in range(40) for kind in KINDS]
     assert [one for one in outcomes(cases, seconds=120.0) if one.bad] == []
+
+
+def test_a_kernel_that_does_not_compile_is_a_bug(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def one_text_is_no_c(*arguments: object) -> None:
+        del arguments
+        raise BuildError("the kernel add_0 does not compile")
+
+    monkeypatch.setitem(KINDS, "arrays", one_text_is_no_c)
+    assert judge("arrays", 0, tmp_path, few=True).outcome == "bug"

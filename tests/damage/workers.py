@@ -14,6 +14,8 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from tests.damage.watching import too_long
+
 Case = tuple[str, int]
 """A kind of damage and a number."""
 _ADDRESS_SPACE = 12 << 30
@@ -48,7 +50,7 @@ def outcomes(cases: Sequence[Case], seconds: float, few: bool = False) -> Iterat
     """The outcomes in order; a new process takes over where one hung or died.
 
     Args:
-        seconds: after which a case counts as hanging.
+        seconds: of the processor, after which a case counts as hanging.
         few: draw from the models only that are quick to make.
     """
     rest = list(cases)
@@ -60,18 +62,18 @@ def outcomes(cases: Sequence[Case], seconds: float, few: bool = False) -> Iterat
         sender.close()
         allowed = seconds + 120  # the first case waits for the imports and the corpus
         while rest:
-            ready = receiver.poll(allowed)
+            hangs = too_long(receiver, child.pid or 0, allowed)
             allowed = seconds
             try:
-                outcome = receiver.recv() if ready else None
+                outcome = None if hangs else receiver.recv()
             except EOFError:
                 outcome = None
             if outcome is None:
-                child.kill() if not ready else None
+                child.kill() if hangs else None
                 child.join(10)
                 kind, number = rest.pop(0)
-                how = f"no answer in {seconds:.0f} s" if not ready else _signal(child.exitcode)
-                yield Outcome(kind, number, "signal" if ready else "hang", how, seconds, 0.0)
+                how = hangs or _signal(child.exitcode)
+                yield Outcome(kind, number, "hang" if hangs else "signal", how, seconds, 0.0)
                 break
             rest.pop(0)
             yield outcome

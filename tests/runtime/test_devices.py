@@ -12,7 +12,7 @@ from smartmem_rules.language.blocks.workarounds import Workaround, workaround_of
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.artefact import Source
-from smartmem_rules.runtime import devices as module
+from smartmem_rules.runtime import devices as module, target
 from smartmem_rules.runtime.devices import Device, DeviceError, choose, devices
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.programs.compiling import Programs
@@ -155,7 +155,8 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> Device:
     device = replace(
         choose(), platform="Portable Computing Language", driver="5.0+debian", workarounds=tuple(clauses(REFUSED))
     )
-    monkeypatch.setattr(module, "devices", lambda profiles=None: [device])
+    for place in (module, target):
+        monkeypatch.setattr(place, "devices", lambda profiles=None: [device])
     return device
 
 

@@ -18,7 +18,7 @@ from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.bounds import Expected, agree, double, expected_of
 from smartmem_rules.fuzzing.expected.courses import straightened
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference, is_float, wide
-from smartmem_rules.fuzzing.expected.precisions import PRECISIONS, Precision
+from smartmem_rules.fuzzing.expected.precisions import PRECISIONS, Precision, held_in, is_restored
 from smartmem_rules.fuzzing.expected.recurrent import Rounding, rounding_by, unrounded
 from smartmem_rules.fuzzing.expected.roundings import (
     CANCELLING,
@@ -58,7 +58,7 @@ class Reference:
     """A model that can be computed, precisely and with noise.
 
     Args:
-        storage: the element type in which an implementation holds single precision.
+        storage: the element type in which an implementation holds single and half precision.
     """
 
     def __init__(self, model: onnx.ModelProto, feeds: Mapping[str, Array], storage: str = "float32") -> None:
@@ -152,7 +152,7 @@ class Reference:
         own = value.dtype.name
         if own == "float64" and name in self.single:
             return PRECISIONS["float32"]
-        return PRECISIONS[self.storage if own == "float32" else own]
+        return held_in(own, self.storage)
 
     def compute(self, noise: np.random.Generator | None, overflow: bool) -> dict[str, Array]:
         """The outputs in double precision.
@@ -165,7 +165,7 @@ class Reference:
         self.moved_exceed = overflow and (noise is None or noise.random() > _FUSED)
         for name, start in self.starts.items():
             # what is given is stored at once where storage is narrower than the model's type
-            rounds = self.storage != "float32" and start is not None and start.dtype == np.float32
+            rounds = start is not None and is_restored(start.dtype.name, self.storage)
             # whether an input is stored so, too, is the implementation's choice
             exceeds = self.moved_exceed and rounds and (noise is None or noise.random() < 0.5)
             values[name] = self._held(name, wide(start), noise if rounds else None, exceeds)
@@ -297,7 +297,7 @@ class Reference:
 
     def _narrow(self, name: str) -> bool:
         value = self.natives[name]
-        return self.storage != "float32" and value is not None and value.dtype == np.float32
+        return value is not None and is_restored(value.dtype.name, self.storage)
 
     def _held(
         self,

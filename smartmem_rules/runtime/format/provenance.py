@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def provenance_of(model: Any, rules: Iterable[str | Path]) -> Provenance:
     return Provenance(version=package_version(), model=_model_digest(model), rules=_files_digest(files))
 
 
+@cache
 def package_version() -> str:
     """The version of this package; `unknown` where it runs without being installed."""
     try:

@@ -50,12 +50,12 @@ def excerpt(text: str) -> str:
     begin, mark, rest = prelude.partition("#define SMR_PRELUDE\n")
     items = _items(rest) if mark else ()
     used = set(_NAME.findall(begin)) | set(_NAME.findall(own))
-    left = list(items)
+    left, stays = items, set[int]()
     while found := [item for item in left if not item.defines or not used.isdisjoint(item.defines)]:
         used.update(*(item.uses for item in found))
-        left = [item for item in left if item not in found]
-    gone = set(map(id, left))
-    return begin + mark + "\n".join(item.text for item in items if id(item) not in gone) + end + own
+        stays.update(map(id, found))
+        left = tuple(item for item in left if id(item) not in stays)
+    return begin + mark + "\n".join(item.text for item in items if id(item) in stays) + end + own
 
 
 @cache

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.runtime.devices import Device
-from smartmem_rules.runtime.kept_files import forget_oldest
+from smartmem_rules.runtime.kept_files import forget_oldest, is_looked_through
 from smartmem_rules.whole_files import write_whole
 
 _MAGIC = b"SMRPROG1"
@@ -73,6 +73,10 @@ class ProgramCache:
             return
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
+            looks = False
             for key, binary in binaries.items():
-                write_whole(self.folder / key, _MAGIC + hashlib.sha256(binary).digest() + binary)
-            forget_oldest(self.folder.iterdir(), self.most_bytes, 0.0)
+                digest = hashlib.sha256(binary).digest()
+                write_whole(self.folder / key, _MAGIC + digest + binary)
+                looks = looks or is_looked_through(digest, len(binary), self.most_bytes)
+            if looks:
+                forget_oldest(self.folder.iterdir(), self.most_bytes, 0.0)

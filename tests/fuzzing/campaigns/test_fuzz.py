@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.fuzz import table, tree, write
 from smartmem_rules.fuzzing.campaigns.campaign import Answer, answers_by_dask, answers_here, drawn_requests, run
 from smartmem_rules.fuzzing.case import load_case
 from smartmem_rules.fuzzing.judge import Verdict, judge
@@ -80,3 +82,26 @@ def test_workers_of_a_cluster_judge_what_one_process_judges() -> None:
     with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
         answers = list(answers_by_dask(requests, cluster.scheduler_address))
     assert [(a.request, a.verdict.kind) for a in answers] == [(request, "right") for request in requests]
+
+
+def test_a_document_says_when_what_was_judged_and_of_which_tree(tmp_path: Path) -> None:
+    summary = run([Answer({"source": "cut", "seed": 7}, Verdict("right"), {})], folder=None)
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- fuzz cut -->\nthe run before\n<!-- end -->\nbehind\n")
+    write(page, "cut", table(summary, "Cut models, seeds 7 to 7", "python bench/fuzz.py"))
+    text = page.read_text()
+    assert text.startswith("before\n<!-- fuzz cut -->\n**Cut models, seeds 7 to 7**, 20")
+    assert text.endswith("`python bench/fuzz.py`\n<!-- end -->\nbehind\n")
+    assert f", {tree()}: 1 models, " in text
+    assert "the run before" not in text
+
+
+def test_a_tree_is_named_by_its_commit() -> None:
+    assert re.fullmatch(r"no commit|tree [0-9a-f]{7,40}( with changes)?", tree())
+
+
+def test_each_mark_of_the_page_holds_a_result() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "fuzzing.md").read_text("utf-8")
+    held = dict(re.findall(r"<!-- fuzz (\w+) -->\n(.*?)<!-- end -->", page, re.DOTALL))
+    assert {"drawn", "cut"} <= set(held)
+    assert [name for name, text in held.items() if "seeds " not in text or "`python bench/fuzz.py " not in text] == []

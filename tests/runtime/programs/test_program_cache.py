@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ import pytest
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.driver_cache import clean_driver_cache, cut_short, drop_damaged
+from smartmem_rules.runtime.kept_files import forget_oldest
+from smartmem_rules.runtime.programs import program_cache
 from smartmem_rules.runtime.programs.compiling import Programs
 from smartmem_rules.runtime.programs.program_cache import ProgramCache
 
@@ -78,6 +81,24 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     assert cache.read("a") is not None  # now the most recent
     cache.write("d", bytes(900))
     assert {path.name for path in tmp_path.iterdir()} == {"a", "c", "d"}
+
+
+def test_a_folder_is_looked_through_now_and_then_and_stays_within_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+
+    def forget(places: Iterable[Path], most_bytes: int, unused: float) -> None:
+        looks.append(len(list(tmp_path.iterdir())))
+        forget_oldest(places, most_bytes, unused)
+
+    monkeypatch.setattr(program_cache, "forget_oldest", forget)
+    cache = ProgramCache(tmp_path, most_bytes=100_000)
+    for number in range(1000):
+        cache.write(f"{number}", number.to_bytes(2, "big") * 150)
+    assert 24 <= len(looks) <= 96, "for each sixteenth of the bound, which is written three times over"
+    assert max(looks) * 300 <= 1.5 * cache.most_bytes
+    assert cache.read("999") is not None
 
 
 def test_writers_at_the_same_time_leave_a_whole_file(tmp_path: Path) -> None:
