@@ -93,7 +93,7 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
 
 @pytest.mark.covering
 @pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize("tokens", [1, 7, 16, 49, 100, 197, 256])
+@pytest.mark.parametrize("tokens", [1, 7, 16, 49, 100, 128, 197, pytest.param(256, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("tile", TILES, ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")
 @pytest.mark.parametrize("debug", [False, True])
 def test_rows_of_scores(rows: str, tokens: int, tile: GroupTile, debug: bool, monkeypatch: pytest.MonkeyPatch) -> None:
