@@ -53,7 +53,7 @@ def test_nan_reaches_what_comes_behind_it(length: int, dtype: type, exclusive: i
 @pytest.mark.parametrize(("exclusive", "reverse"), FORMS)
 def test_the_first_element_is_copied_with_its_sign(exclusive: int, reverse: int) -> None:
     """ONNX: "it will do the sum inclusively meaning the first element is copied as is"."""
-    x = np.full((2, 5, 3), -0.0, np.float32)
+    x: np.ndarray = np.full((2, 5, 3), -0.0, np.float32)
     y = optimize(_model(5, onnx.TensorProto.FLOAT, exclusive, reverse)).run({"x": x})["y"]
     assert np.signbit(y[:, -1 if reverse else 0]).all() == (not exclusive)
     assert (y == 0).all()
