@@ -9,7 +9,6 @@ import sys
 
 import pytest
 
-
 LONG = ("concat_of_consecutive_slices", "cyclic_shift")
 """Rules whose instances take seconds to find."""
 
