@@ -48,11 +48,13 @@ class Planted:
     Attributes:
         values: what is planted.
         everywhere: whether all elements are such values, in turn, or ordinary ones stand between them.
+        beside: the elements of the other operands that take special values; ordinary ones where there is none.
     """
 
     kind: Kind
     values: tuple[float, ...]
     everywhere: bool = False
+    beside: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,14 +97,20 @@ class Example:
     def feeds(self, place: int, planted: Planted) -> dict[str, Array]:
         """The model's inputs with special values in one operand."""
         feeds = {f"i{p}": operand for p in self.planted if (operand := self.operands[p]) is not None}
+        if planted.beside:
+            others = Planted(planted.kind, planted.beside, True)
+            feeds = {name: with_values(operand, others) for name, operand in feeds.items()}
         feeds[f"i{place}"] = with_values(feeds[f"i{place}"], planted)
         return feeds
 
     def runs(self) -> Iterator[tuple[int, Planted]]:
         """Ordinary values once, and all special ones in each operand that takes them."""
         for place in self.planted:
+            is_first, alone = place == self.planted[0], len(self.planted) == 1
             for planted in planted_values(self.dtype):
-                if planted.values or place == self.planted[0]:
+                if planted.beside and (alone or not is_first or self.operator not in PAIRS):
+                    continue
+                if planted.values or is_first:
                     yield place, planted
 
 
@@ -137,8 +145,10 @@ def _of_floats(dtype: str) -> list[Planted]:
         Planted(Kind.INFINITY, (-INF,)),
         Planted(Kind.INFINITY, (INF, -INF)),
         Planted(Kind.INFINITY, (-INF,), True),
+        Planted(Kind.INFINITY, (INF, -INF), True, (INF,)),
         Planted(Kind.ZERO, (0.0, -0.0)),
         Planted(Kind.ZERO, (-0.0,), True),
+        Planted(Kind.ZERO, (0.0, -0.0, NAN), True, (0.0,)),
         Planted(Kind.DENORMAL, (small, -small, least)),
         Planted(Kind.DENORMAL, (small, -3 * least), True),
         Planted(Kind.LARGE, (most, -most / 2)),
@@ -162,10 +172,13 @@ def _of_integers(dtype: str) -> list[Planted]:
         Planted(Kind.DIVISION, (0,)),
         Planted(Kind.DIVISION, (0,), True),
         *([Planted(Kind.DIVISION, (-1,), True), Planted(Kind.DIVISION, (-7, 7, -1, 1))] if signed else []),
+        *([Planted(Kind.DIVISION, (low, 0), True, (-1,))] if signed else []),
         Planted(Kind.TIE, (2,), True),
     ]
 
 
+PAIRS = ("Add", "Sub", "Mul", "Div", "Mod", "Pow", "Max", "Min", "PRelu", "Mean", "Sum", "Equal", "Greater", "Less")
+"""Operators of pairs of elements, which are given special ones in both operands as well."""
 UNPLANTED: Mapping[str, tuple[int, ...]] = {
     "AffineGrid": (1,),
     "CenterCropPad": (1,),
@@ -190,6 +203,7 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "MaxPool": ("test_maxpool_1d_default", "test_maxpool_with_argmax_2d_precomputed_pads"),
     "MaxUnpool": ("test_maxunpool_export_without_output_shape",),
     "Mod": ("test_mod_mixed_sign_int32", "test_mod_mixed_sign_float32"),
+    "Pow": ("test_pow", "test_pow_types_int32_float32", "test_pow_types_int64_int64"),
     "Resize": ("test_resize_downsample_scales_linear", "test_resize_upsample_scales_cubic"),
     "ScatterElements": ("test_scatter_elements_with_axis", "test_scatter_elements_with_reduction_max"),
     "TopK": ("test_top_k", "test_top_k_smallest"),

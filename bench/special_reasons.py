@@ -115,11 +115,19 @@ REASONS: Sequence[Reason] = (
         ("float32", "float64"),
     ),
     Reason(
-        "ONNX says nothing of integers divided by 0, and ONNX Runtime reports an error; here the quotient and the "
-        "remainder are 0, because a kernel cannot report one.",
+        "ONNX says nothing of integers divided by 0, and of the lowest one divided by -1; ONNX Runtime reports an "
+        "error, or ends. Here, where a kernel can report none, the quotient and the remainder by 0 are 0, and the "
+        "lowest integer is its own negative.",
         "Div Mod",
         (Who.ONNXRUNTIME,),
         (DIVISION, END),
+    ),
+    Reason(
+        "Integers to the power of integers wrap here, as products do; ONNX Runtime's powers are those of doubles, "
+        "which saturate. With a float as the exponent they are so here, and differ in the last digits.",
+        "Pow",
+        (Who.ONNXRUNTIME,),
+        (END,),
     ),
     Reason(
         "Sums, products and squares of integers wrap here; ONNX Runtime computes them in floating point and saturates, "
@@ -268,16 +276,16 @@ REASONS: Sequence[Reason] = (
         ANYONE,
     ),
     Reason(
+        "Regions that are no numbers, or reach beyond the integers, are not defined; ONNX Runtime reports an error.",
+        "RoiAlign",
+        (Who.ONNXRUNTIME,),
+        (NAN, INFINITY, LARGE),
+    ),
+    Reason(
         "ONNX does not say whether a neighbour of weight 0 counts, which may be NaN or infinite.",
         "DeformConv RoiAlign GridSample Resize",
         ANYONE,
         (NAN, INFINITY),
-    ),
-    Reason(
-        "Regions that are no numbers, or reach beyond the integers, are not defined; ONNX Runtime reports an error.",
-        "RoiAlign",
-        (Who.ONNXRUNTIME,),
-        (LARGE,),
     ),
     Reason(
         "ONNX Runtime subtracts the zero point in 32 bits, where the difference wraps; here it is a float.",

@@ -154,7 +154,8 @@ def _shown(said: Answer, theirs: Answer, ours: Answer, kind: Kind, is_said: bool
     place = place or (theirs.why != "none" and difference(ours, theirs, kind)) or (0, 0)
     for digits in DIGITS:
         texts = [element(answer, place, digits) for answer in (said, theirs, ours)]
-        if len(set(texts)) > 1:
+        numbers = {text for text, one in zip(texts, (said, theirs, ours), strict=True) if one.arrays is not None}
+        if len(numbers) > 1:
             break
     mark = "" if is_said or said.arrays is None else "?"
     return " / ".join(("-" if text == "none" else text) + end for text, end in zip(texts, (mark, "", ""), strict=True))

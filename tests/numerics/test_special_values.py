@@ -110,6 +110,14 @@ def test_ordinary_numbers_come_first_and_all_values_are_of_the_type(dtype: str) 
     )
 
 
+def test_both_operands_of_a_quotient_are_special_at_once() -> None:
+    (div,) = (one for one in special_examples.examples("Div", cases()) if one.dtype == "int32")
+    (both,) = ((place, planted) for place, planted in div.runs() if planted.beside)
+    feeds = div.feeds(*both)
+    assert set(feeds["i0"].flat) == {-(2**31), 0}
+    assert set(feeds["i1"].flat) == {-1}
+
+
 def test_inputs_that_end_onnxruntime_are_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy"]
     graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "g", values[:1], values[1:])
