@@ -91,7 +91,7 @@ class Scope:
     """The names of extents and of lists of extents that the shapes of an operator's inputs bind."""
 
     bounds: Mapping[str, str] = field(default_factory=dict)
-    """The indices, with the names that they run below."""
+    """The indices, with the names that they run below, if these are names."""
 
     def with_names(self, names: Iterable[str]) -> Scope:
         """The scope with more names; they hide tensors of the same name."""
@@ -144,11 +144,10 @@ class Scope:
                 message = f"`{binder.bound.id}` is a tensor, and an index runs below an extent"
                 fix = advice(f"write `{binder.name} < EXTENT` with an extent of `{binder.bound.id}`: `sum(k < K) x[k]`")
                 found.append(Diagnostic(Code.NO_EXTENT, "error", message, binder.bound.span, fix=fix))
-            hidden = hidden_name(binder, scope.names)
-            found += [] if hidden is None else [hidden]
+            found += hidden_name(binder, {*scope.bounds, *scope.kinds, *scope.extents}, scope.names)
             scope = scope.with_names([binder.name])
-            if isinstance(binder.bound, s.Name):
-                scope = replace(scope, bounds={**scope.bounds, binder.name: binder.bound.id})
+            below = binder.bound.id if isinstance(binder.bound, s.Name) else ""
+            scope = replace(scope, bounds={**scope.bounds, binder.name: below})
             if binder.kind == "loops":
                 scope = replace(scope, lists=scope.lists | {binder.name})
         return scope, found

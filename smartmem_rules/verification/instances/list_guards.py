@@ -14,8 +14,9 @@ from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.roles import nodes
 
-_ROUNDS = 40
-"""Changes of an element that are tried for one list."""
+_ROUNDS = 80
+_COMPARED = 0.6
+"""Changes of an element that are tried for one list, and the share of them to what a failing guard compares with."""
 _LONGEST = 16
 _NUMBERS = (0, 1, 1, 2, 2, 3, -1)
 
@@ -68,11 +69,18 @@ class _Fitting:
             if not failing:
                 break
             other = list(found)
-            other[self.source.choice(free)] = self.source.choice(self._numbers)
+            place, number = self._change(self.source.choice(failing), free)
+            other[place] = number
             left = self._failing(tuple(other))
-            if left <= failing:
+            if len(left) <= len(failing):
                 found, failing = tuple(other), left
         return drawn if failing else found
+
+    def _change(self, guard: ast.Expression, free: Sequence[int]) -> tuple[int, int]:
+        """A place, and a number to try there for the sake of a guard: what it compares with, or a small one."""
+        compared = self._compared(guard)
+        numbers = compared if compared and self.source.random() < _COMPARED else _NUMBERS
+        return self.source.choice(free), self.source.choice(numbers)
 
     def _long_enough(self, drawn: Whole) -> Whole:
         """The list with as many elements as guards want."""
@@ -106,16 +114,13 @@ class _Fitting:
                     elements[place] = number
         return tuple(elements), fixed
 
-    @cached_property
-    def _numbers(self) -> Sequence[int]:
-        """What elements are drawn from: small numbers, and those that guards compare with, with their neighbours."""
-        found = list(_NUMBERS)
-        for guard in self.guards:
-            if isinstance(guard, ast.Binary):
-                sides = [side for side in (guard.left, guard.right) if self.name not in names_in(side)]
-                values = [self._value(side, ()) for side in sides]
-                found += [value + step for value in values if type(value) is int for step in (0, 1, -1)]
-        return found
+    def _compared(self, guard: ast.Expression) -> list[int]:
+        """The numbers that a guard compares elements with, and their neighbours."""
+        if not isinstance(guard, ast.Binary):
+            return []
+        sides = [side for side in (guard.left, guard.right) if self.name not in names_in(side)]
+        values = [self._value(side, ()) for side in sides]
+        return [value + step for value in values if type(value) is int for step in (0, 1, -1)]
 
     def _equations(self) -> Iterator[tuple[ast.Expression, ast.Expression]]:
         for guard in self.guards:
@@ -139,10 +144,10 @@ class _Fitting:
         except (DefinitionError, Unsupported):
             return None
 
-    def _failing(self, elements: Whole) -> int:
-        """How many guards do not hold of the list; one that cannot be decided yet may."""
+    def _failing(self, elements: Whole) -> list[ast.Expression]:
+        """The guards that do not hold of the list; one that cannot be decided yet may."""
         seen = self._seen(elements)
-        return sum(_is_refuted(guard, seen) for guard in self.guards)
+        return [guard for guard in self.guards if _is_refuted(guard, seen)]
 
     def _seen(self, elements: Whole) -> Scope:
         return self.scope.with_values(**{self.name: elements})

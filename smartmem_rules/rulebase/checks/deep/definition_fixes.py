@@ -46,7 +46,8 @@ def mended(failure: str, operator: s.Operator, place: s.Span) -> Fix:
 
 def _starred(operator: s.Operator, place: s.Span) -> Fix:
     """A list of indices that stands where one index does."""
-    index = next((one for one in nodes(operator.equations) if one.span == place), None)
+    found = (one for one in nodes(operator.equations) if isinstance(one, s.Expression) and one.span == place)
+    index = next(found, None)
     if index is None:
         return advice("write `*` before it")
     plain = isinstance(index, s.Name | s.Call | s.Subscript | s.ListOf | s.Comprehension)

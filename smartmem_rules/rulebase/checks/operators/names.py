@@ -16,17 +16,23 @@ _INDICES = "klmnpqrstuvw"
 _DEFAULTS = {"int": "0", "ints": "[0]", "float": "1.0", "floats": "[1.0]", "bool": "true"}
 
 
-def hidden_name(binder: s.Binder, names: Collection[str]) -> Diagnostic | None:
-    """An index that has the name of something that the expressions behind it may mean as well."""
-    if binder.name not in names:
-        return None
+def hidden_name(binder: s.Binder, kept: Collection[str], names: Collection[str]) -> Iterator[Diagnostic]:
+    """An index that has the name of something that the expressions behind it may mean as well.
+
+    Args:
+        kept: the names that may not be hidden: other indices, and what the signature binds. A `let` or a local tensor
+            of a long definition may be hidden by indices of its other equations.
+        names: all names that have a meaning.
+    """
+    if binder.name not in kept:
+        return
     bound = binder.bound.id.lower() if isinstance(binder.bound, s.Name) else ""
     taken = {name.lower() if len(name) == 1 else name for name in names if not name[:1].isupper()}
     own = bound if len(bound) == 1 and bound.isalpha() and bound not in taken else ""
     free = own or next((one for one in _INDICES if one not in taken), "k1")
     message = f"`{binder.name}` has a meaning here already, which this index would hide"
     fix = advice(f"give the index another name, here and wherever it is meant: `{free}` is free")
-    return Diagnostic(Code.HIDDEN_NAME, "error", message, binder.span, fix=fix)
+    yield Diagnostic(Code.HIDDEN_NAME, "error", message, binder.span, fix=fix)
 
 
 def index_meant(name: s.Name, extents: Collection[str], bounds: Mapping[str, str]) -> Fix | None:
