@@ -2,11 +2,12 @@
 
 `python bench/gpu_torch.py` prints medians: ours from host to host, and in each of torch.compile's modes torch with its
 input on the device, and with its input from and its output to the host. The last column has the better of the modes.
-Inputs lie in pinned memory on both sides. `--dtype float16` (or `bfloat16`) also has our plan in single precision in
-the same turns, and errors relative to the largest value of the first output: ours from ONNX Runtime in single
-precision, torch's, which has weights of its own, from its own double precision. BERT needs transformers. With
-`--batch N` or `--exported`, and for other models of timm by their names there, our plan is made of the network that
-torch runs, exported to ONNX: both errors are then from its double precision.
+Inputs lie in pinned memory on both sides, images as halves where both sides compute in halves. `--dtype float16` (or
+`bfloat16`) also has our plan in single precision in the same turns, which takes floats, and errors relative to the
+largest value of the first output: ours from ONNX Runtime in single precision, torch's, which has weights of its own,
+from its own double precision. BERT needs transformers. With `--batch N` or `--exported`, and for other models of timm
+by their names there, our plan is made of the network that torch runs, exported to ONNX: both errors are then from its
+double precision.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import io
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import onnx
 from markdown_tables import markdown
 from networks import FOLDER
+from onnx import helper
 
 from smartmem_rules import optimize
 
@@ -45,6 +48,11 @@ TOKENS = 128
 MODES = ("reduce-overhead", "max-autotune")
 RUNS = 60
 HALF = ("float16", "bfloat16")
+TYPES = {
+    "float32": onnx.TensorProto.FLOAT,
+    "float16": onnx.TensorProto.FLOAT16,
+    "bfloat16": onnx.TensorProto.BFLOAT16,
+}
 
 
 def main() -> int:
@@ -98,9 +106,10 @@ def measured(
     half = dtype in HALF
     network, example = peer(name, batch)
     ours_alone = batch == 1 and name in MODELS | OTHERS and not export
-    source = FOLDER / f"{name}.onnx" if ours_alone else exported(network, example)
-    plans = [optimize(source, device="nvidia", dtype=one) for one in dict.fromkeys((dtype, "float32"))]
-    feeds = plans[0].random_feeds() if ours_alone else {"input": example.cpu().numpy()}
+    source = onnx.load(FOLDER / f"{name}.onnx", load_external_data=False) if ours_alone else exported(network, example)
+    plans = [optimize(taking(source, one), device="nvidia", dtype=one) for one in dict.fromkeys((dtype, "float32"))]
+    feeds = plans[-1].random_feeds() if ours_alone else {"input": example.cpu().numpy()}
+    given = fed_as(feeds, dtype)
     with torch.inference_mode():
         exact = first(copy.deepcopy(network).double()(example.double() if example.is_floating_point() else example))
         network = network.to(getattr(torch, dtype)) if half else network
@@ -114,7 +123,7 @@ def measured(
         def from_host(compiled: Any) -> Any:
             return first(compiled(there.copy_(here, non_blocking=True))).cpu()
 
-        own = [partial(plan.run, plan.pinned(feeds)) for plan in plans]
+        own = [partial(p.run, p.pinned(fed)) for p, fed in zip(plans, (given, feeds), strict=False)]
         peers: list[Callable[[], Any]] = []
         for mode in modes:
             compiled = torch.compile(network, mode=mode)
@@ -125,7 +134,7 @@ def measured(
     errors: list[str] = []
     if half:
         # of the first output, as torch's
-        outputs = plans[0].run(feeds)
+        outputs = plans[0].run(given)
         if ours_alone:
             found = plans[0].check_or_reason().outputs.get(next(iter(outputs)))
         else:
@@ -133,6 +142,29 @@ def measured(
             found = float(abs(next(iter(outputs.values())) - wanted).max() / abs(wanted).max())
         errors = ["-" if found is None else f"{found:.1e}", f"{error:.1e}"]
     return [name, str(len(plans[0].kernels)), *(f"{time:.2f}" for time in times), *errors, f"{ratio:.2f}x"], ratio
+
+
+def taking(source: onnx.ModelProto, dtype: str) -> onnx.ModelProto:
+    """The model with inputs of a type in the place of floats."""
+    if dtype == "float32":
+        return source
+    found = onnx.ModelProto()
+    found.CopyFrom(source)
+    for given in found.graph.input:
+        if given.type.tensor_type.elem_type != onnx.TensorProto.FLOAT:
+            continue
+        given.type.tensor_type.elem_type = TYPES[dtype]
+        widened = f"{given.name}_widened"
+        for node in found.graph.node:
+            node.input[:] = [widened if name == given.name else name for name in node.input]
+        found.graph.node.insert(0, helper.make_node("Cast", [given.name], [widened], to=onnx.TensorProto.FLOAT))
+    return found
+
+
+def fed_as(feeds: Mapping[str, np.ndarray], dtype: str) -> dict[str, np.ndarray]:
+    """The inputs of such a model."""
+    narrow = helper.tensor_dtype_to_np_dtype(TYPES[dtype])
+    return {name: fed.astype(narrow) if fed.dtype == np.float32 else fed for name, fed in feeds.items()}
 
 
 def exported(network: Any, example: Any) -> onnx.ModelProto:

@@ -4,6 +4,15 @@
 {% macro contracted(how) %}
 #pragma OPENCL FP_CONTRACT {{ how }}
 {%- endmacro %}
+{# A work-item's number in its work-group of so many. Compilers that do not know its range divide as for negative
+   numbers, once for each element of a tile; of a power of two the mask says it. #}
+{% macro numbered_in_group(threads) -%}
+(int)get_local_id(0){% if threads.bit_count() == 1 %} & {{ threads - 1 }}{% endif %}
+{%- endmacro %}
+{# The same of a number that is not negative. #}
+{% macro not_negative(text) -%}
+({{ text }}) & 0x7fffffff
+{%- endmacro %}
 {# The beginning of a kernel: of one with its own launch, or of a function that a launch of several kernels calls (`inside`). #}
 {% macro entry(inside, in_group, parameters, tables, shared, group=none, threads=0, numbered=true, vector_bits=0, name="smr_part") %}
 {% if inside %}
@@ -33,7 +42,7 @@ __kernel {% if threads %}__attribute__((reqd_work_group_size({{ threads }}, 1, 1
     __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% endfor %}
 {% if numbered %}
-    const int {{ group or "item" }} = (int)get_{{ "group" if group else "global" }}_id(0);
+    const int {{ group or "item" }} = {{ not_negative("(int)get_group_id(0)") if group else "(int)get_global_id(0)" }};
 {%- endif %}
 {%- endif %}
 {% endmacro %}

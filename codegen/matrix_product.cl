@@ -38,6 +38,9 @@
 {{ left.load }}
 {{ right.load }}
     }
+{% if left.written_out and last_turn is number and last_turn <= 4 %}
+    #pragma unroll
+{% endif %}
     for (int turn = {{ first_turn }}; turn < {{ last_turn }}; ++turn) {
         __local {{ u.name }}_element* left = left_tiles + {{ buffer(s, "turn") }} * {{ s.left_size }};
         __local {{ u.name }}_element* right = right_tiles + {{ buffer(s, "turn") }} * {{ s.right_size }};

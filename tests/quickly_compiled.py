@@ -13,8 +13,8 @@ should, and no test has them optimized without `--all`.
 
 from __future__ import annotations
 
+import hashlib
 import os
-import zlib
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from functools import wraps
@@ -54,7 +54,8 @@ def compiles_as_users(item: pytest.Item) -> bool:
     """Whether a test's programs for processors are compiled as users' are."""
     if not lies_in(item, FOLDERS) or item.get_closest_marker("optimized") is not None:
         return True
-    return zlib.crc32(item.nodeid.encode()) % SHARE == 0
+    # another digest than that of the cases of which a sample runs: of one case in eight, all would be optimized
+    return hashlib.sha256(item.nodeid.encode()).digest()[0] % SHARE == 0
 
 
 def lies_in(item: pytest.Item, folders: Iterable[str]) -> bool:

@@ -21,6 +21,7 @@ WRITTEN_TABLES = {
     "docs/fuzzing.md": "bench/fuzz.py",
     "docs/models.md": "bench/models.py",
     "docs/numerics.md": "bench/numerics.py",
+    "docs/numerics_by_operator.md": "bench/special_values.py",
     "docs/published_rules.md": "bench/published.py",
     "docs/simplify.md": "bench/simplify.py",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +28,8 @@ def test_one_test_in_some_of_plans_is_compiled_as_users_are() -> None:
     names = [f"test_{number}" for number in range(1000)]
     count = sum(compiles_as_users(item("plan/test_some.py", name)) for name in names)
     assert 0.8 < SHARE * count / len(names) < 1.2
+    sampled = [name for name in names if zlib.crc32(f"tests/plan/test_some.py::{name}".encode()) % SHARE == 0]
+    assert 0 < sum(compiles_as_users(item("plan/test_some.py", name)) for name in sampled) < len(sampled) / 2
     assert all(compiles_as_users(item("plan/test_some.py", name, "optimized")) for name in names)
     assert all(compiles_as_users(item("numerics/test_some.py", name)) for name in names)
 

@@ -7,11 +7,13 @@ the model, a limited number of bytes ahead of what was asked for: memory that is
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Generic, Protocol, TypeVar
 
 from smartmem_rules.tensor.primitives import Array
+from smartmem_rules.tensor.types import TensorType
 
 K = TypeVar("K", bound=Hashable)
 S = TypeVar("S", bound=Hashable)
@@ -27,6 +29,20 @@ class Description(Protocol):
 
     def first(self) -> Array:
         """The first few of its elements, in the order of rows."""
+
+
+class Later(ABC):
+    """An array that follows from others, computed when it is asked for and not before.
+
+    Attributes:
+        type: what is known of it until then.
+    """
+
+    type: TensorType
+
+    @abstractmethod
+    def array(self) -> Array:
+        """The array, which is not to be written; raises GraphError where it cannot be computed."""
 
 
 class Described:

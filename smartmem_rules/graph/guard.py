@@ -51,10 +51,12 @@ class Guard:
             self.limits.check_shape([self._counted(extent) for extent in type_.shape], what)
         self._sized.add(id(instance))
 
-    def folded(self, instance: Instance) -> None:
-        """What an instance defines is about to be computed. Raises LimitError where that takes too much memory."""
-        self._bytes += sum(
+    def folded(self, instance: Instance) -> int:
+        """What an instance defines is going to be computed; the bytes. Raises LimitError where all is too much."""
+        size = sum(
             self._counted(equation.type.elements) * storage_dtype(equation.type.dtype).itemsize
             for equation in instance.equations
         )
+        self._bytes += size
         self.limits.check("folded_bytes", self._bytes, "what is computed at import")
+        return size

@@ -353,7 +353,7 @@ class _Import:
             raise unknown_size(next(iter(sizes)))  # what it gives follows from the extents alone
         keep = keeping_rule_of(self.base, instance, match.operands, self.values) if known else None
         folds = known and keep is None and self.computed.isdisjoint(outputs)
-        if folds and self._known(instance, match.operands, outputs):
+        if folds and self._known(instance, match.operands, outputs, where):
             return
         for equation in instance.equations:
             if equation.tensor not in names:
@@ -378,16 +378,16 @@ class _Import:
         for size in instance.sizes:
             self._sized(outputs[size.output], size.axis, outputs[size.count])
 
-    def _known(self, instance: Instance, operands: Sequence[str | None], outputs: list[str]) -> bool:
-        """Compute a node that reads no run-time tensor; False where that has to wait for the open extents."""
-        self.guard.folded(instance)
-        values = [None if o is None or o not in self.values else self.values[o] for o in operands]
-        held = {operand_name(place): value for place, value in enumerate(values) if value is not None}
-        has_open = is_open(instance.equations) or any(map(holds_extents, held.values()))
+    def _known(self, instance: Instance, operands: Sequence[str | None], outputs: list[str], where: str) -> bool:
+        """Take in what a node that reads no run-time tensor gives; False where that waits for the open extents."""
+        size = self.guard.folded(instance)
+        values = [None if o is None or o not in self.values else self.values.operand(o) for o in operands]
+        has_open = is_open(instance.equations) or any(map(self.values.is_open, filter(None, operands)))
         if not (has_open and (self.dimensions or self.opened)):
-            for output, value in zip(outputs, self.folding.outputs(instance, values), strict=False):
+            for output, value in zip(outputs, self.folding.outputs(instance, values, size, where), strict=False):
                 self.values[output] = value
             return True
+        held = {operand_name(n): self.values[o] for n, o in enumerate(operands) if o is not None and o in self.values}
         try:
             results = evaluated_outputs(instance, held)
         except SymbolicExtentError:

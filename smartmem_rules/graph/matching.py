@@ -263,9 +263,10 @@ def split_operands(
             if actual not in scope.values:
                 reason = f"{operator.name} needs {formal.name} as a constant, but {actual!r} is computed"
                 raise NeedsConstant(reason, {actual})
-            given[formal.name] = compile_time(
-                formal.name, scope.values[actual], formal.constant, scope.types[actual].dtype
-            )
+            type_ = scope.types[actual]
+            if type_.elements > _LARGEST_CONSTANT:  # before anything is computed
+                raise Unsupported(f"{formal.name} has {type_.elements} values, too many for a compile-time operand")
+            given[formal.name] = compile_time(formal.name, scope.values[actual], formal.constant, type_.dtype)
     if any(name is not None for name in rest):
         raise Unsupported(f"{operator.name} takes {len(operator.inputs)} inputs, not {len(actuals)}")
     while operands and operands[-1] is None:
@@ -284,8 +285,6 @@ def compile_time(name: str, array: Array, kind: str, dtype: str = "") -> Value:
     """
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16" and not holds_extents(array):
         raise Unsupported(f"{name} holds elements of type {array.dtype}")
-    if array.size > _LARGEST_CONSTANT:
-        raise Unsupported(f"{name} has {array.size} values, too many for a compile-time operand")
     numbers: list[int | float] = array.reshape(-1).tolist()
     numbers = [int(v) if isinstance(v, bool) else v for v in numbers]
     if kind == "tensor":

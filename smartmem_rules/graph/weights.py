@@ -22,7 +22,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from smartmem_rules.graph.described import Ahead, Tensors, some
+from smartmem_rules.graph.described import Ahead, Later, Tensors, some
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.extents import is_symbolic
@@ -240,23 +240,37 @@ def _from_file(tensor: onnx.TensorProto, entries: Mapping[str, str], folder: Pat
 
 
 class Values:
-    """The known values of a model by tensor name; big described weights are drawn in the background."""
+    """The known values of a model by tensor name; big described weights are drawn in the background.
+
+    What follows from known values may wait until its array is asked for (`Later`).
+    """
 
     def __init__(self, folder: Path | None, background: Ahead) -> None:
         self.types: dict[str, TensorType] = {}
         self._folder = folder
         self._background = background
         self._arrays = Tensors[str]()
+        self._later: dict[str, Later] = {}
 
     def __contains__(self, name: object) -> bool:
-        return name in self._arrays
+        return name in self._arrays or name in self._later
 
     def __getitem__(self, name: str) -> Array:
+        if name in self._later:
+            self._arrays[name] = self._later.pop(name).array()
         return self._arrays[name]
 
-    def __setitem__(self, name: str, array: Array) -> None:
-        self._arrays[name] = array
-        self.types[name] = array_type(array)
+    def __setitem__(self, name: str, value: Array | Later) -> None:
+        if isinstance(value, Later):
+            self._later[name] = value
+            self.types[name] = value.type
+        else:
+            self._arrays[name] = value
+            self.types[name] = array_type(value)
+
+    def operand(self, name: str) -> Array | Later:
+        """A known tensor as it is, for who does not need its elements yet."""
+        return self._later[name] if name in self._later else self._arrays[name]
 
     def put(self, name: str, array: Array, type_: TensorType) -> None:
         """Take in a known tensor of open extents, whose type its array does not tell."""
@@ -274,8 +288,11 @@ class Values:
         """The tensors of at most so many numbers, none of them an open extent."""
         return [
             name
-            for name in self._arrays
-            if self.types[name].dtype != "string" and self.types[name].elements <= most and not self.is_open(name)
+            for name in self.types
+            if name in self
+            and self.types[name].dtype != "string"
+            and self.types[name].elements <= most
+            and not self.is_open(name)
         ]
 
     def of_extents(self) -> list[str]:
@@ -289,7 +306,11 @@ class Values:
         return self.types[name].dtype != "string" and self._arrays[name].dtype == object
 
     def table(self, names: Iterable[str]) -> Tensors[str]:
-        """These tensors; others are drawn no more, and none of them is waited for."""
+        """These tensors, of which none waits any longer; others are drawn no more, and none is waited for."""
+        names = list(names)
+        for name in names:
+            if name in self._later:
+                self[name]
         made = some(self._arrays, names)
         self._background.only(made.described())
         return made

@@ -10,19 +10,20 @@ import pytest
 from smartmem_rules.runtime.programs.compiling import BuildError
 from tests.damage.cases import KINDS, judge
 from tests.damage.workers import outcomes
+from tests.with_all import with_all
 
 COUNTS = {
-    "model_bytes": 16,
-    "model_fields": 16,
-    "language_models": 2,
-    "plan": 6,
+    "model_bytes": with_all(24, 16),
+    "model_fields": with_all(40, 16),
+    "language_models": with_all(4, 2),
+    "plan": with_all(8, 6),
     "rules": 6,
-    "rule_trees": 10,
-    "block_numbers": 5,
-    "arrays": 10,
+    "rule_trees": with_all(30, 10),
+    "block_numbers": with_all(12, 5),
+    "arrays": with_all(12, 10),
     "tunings": 10,
 }
-"""Cases of each kind without `--all`, which runs many more in workers."""
+"""Cases of each kind in this process; many more run in workers with `--all`."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -40,7 +41,7 @@ def test_damaged_inputs(kind: str, fresh_seeds: bool, tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_many_damaged_inputs() -> None:
-    cases = [(kind, number) for number in range(40) for kind in KINDS]
+    cases = [(kind, number) for number in range(100) for kind in KINDS]
     assert [one for one in outcomes(cases, seconds=120.0) if one.bad] == []
 
 

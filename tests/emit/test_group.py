@@ -115,6 +115,20 @@ def test_a_convolution_reads_its_windows() -> None:
     assert _compare(proto, {"x": x}, 1) == ["group"]
 
 
+@pytest.mark.parametrize("device", ["adreno_740", "nvidia", "gpu"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_images_of_few_channels_are_loaded_by_rows(device: str, dtype: str) -> None:
+    x, w = _random(6, 2, 3, 21, 69), _random(7, 36, 3, 7, 7)
+    proto = model([("Conv", "x w", "y", {"pads": [3, 3, 3, 3], "strides": [2, 2]})], {"x": x}, "y", {"w": w})
+    plan, executor = prepare(proto, Mode(device=device, dtype=dtype, memory="buffer"))
+    executor.poison()
+    (wanted,) = ReferenceEvaluator(proto).run(None, {"x": x})
+    bound = {"float32": 1e-5, "float16": 4e-3}[dtype] * np.abs(wanted).max()
+    np.testing.assert_allclose(executor.run({"x": x})["y"], wanted, rtol=0, atol=bound)
+    if device == "nvidia":
+        assert "float4 left_next" in plan.sources[-1].text
+
+
 def test_statistics_of_rows_are_made_by_the_product_that_reads_them() -> None:
     x, g, b, w = _random(8, 50, 96), _random(9, 96), _random(10, 96), _random(11, 96, 80)
     nodes = [("LayerNormalization", "x g b", "h", {"axis": -1}), ("MatMul", "h w", "y")]

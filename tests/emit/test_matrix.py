@@ -130,6 +130,22 @@ def test_a_convolution_copies_its_windows(unit: str, channels: int, debug: bool)
     compare(model(nodes, {"x": x}, "y", {"v": v, "w": w}), {"x": x}, debug=debug)
 
 
+@pytest.mark.parametrize("unit", ["nvidia_tf32", *HALVES])
+@pytest.mark.parametrize(("size", "stride", "channels"), [(7, 2, 3), (5, 2, 3), (8, 2, 1)])
+@pytest.mark.parametrize("debug", [False, True])
+def test_images_of_few_channels_are_loaded_by_rows(
+    unit: str, size: int, stride: int, channels: int, debug: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    takes((LOCAL_TILES if unit == "nvidia_wgmma_f16" else TILES)[0], 1, monkeypatch)
+    x, w = normal(5, 2, channels, 21, 69), normal(7, 20, channels, size, size)
+    nodes = [("Conv", "x w", "y", {"pads": [size // 2] * 4, "strides": [stride, stride]})]
+    proto = model(nodes, {"x": x}, "y", {"w": w})
+    dtype = "float32" if unit == "nvidia_tf32" else "float16"
+    (source,) = prepare(proto, Mode(device="nvidia", dtype=dtype))[0].sources
+    assert ("* 4 + 3" in source.text) == (size != 8)
+    compare(proto, {"x": x}, dtype, debug=debug)
+
+
 @pytest.mark.parametrize("unit", HALVES)
 def test_normalised_rows_become_halves_on_chip(unit: str) -> None:
     x, g, b, w = normal(8, 50, 96), normal(9, 96), normal(10, 96), normal(11, 96, 80)

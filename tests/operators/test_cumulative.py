@@ -48,3 +48,12 @@ def test_nan_reaches_what_comes_behind_it(length: int, dtype: type, exclusive: i
     x[0, length // 3, 1], x[1, length // 2, 0] = np.nan, np.inf
     plan = optimize(_model(length, helper.np_dtype_to_tensor_dtype(x.dtype), exclusive, reverse))
     np.testing.assert_array_equal(plan.run({"x": x})["y"], _expected(x, exclusive, reverse))
+
+
+@pytest.mark.parametrize(("exclusive", "reverse"), FORMS)
+def test_the_first_element_is_copied_with_its_sign(exclusive: int, reverse: int) -> None:
+    """ONNX: "it will do the sum inclusively meaning the first element is copied as is"."""
+    x: np.ndarray = np.full((2, 5, 3), -0.0, np.float32)
+    y = optimize(_model(5, onnx.TensorProto.FLOAT, exclusive, reverse)).run({"x": x})["y"]
+    assert np.signbit(y[:, -1 if reverse else 0]).all() == (not exclusive)
+    assert (y == 0).all()

@@ -158,3 +158,22 @@ def test_the_scatter_of_old_operator_sets() -> None:
     proto = model("Scatter", feeds, x.shape)
     proto.opset_import[0].version = 9
     same(proto, feeds)
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "stride"), [((1, 1, 8), [2], [1]), ((2, 3, 9, 7), [3, 2], [2, 1]), ((1, 2, 3000), [3], [1])]
+)
+def test_a_maximum_of_windows_that_overlap_goes_back_once(
+    shape: tuple[int, ...], kernel: list[int], stride: list[int]
+) -> None:
+    """Several windows have the same largest element: its place is named as often, and holds it once."""
+    x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+    pool = helper.make_node("MaxPool", ["x"], ["p", "i"], kernel_shape=kernel, strides=stride)
+    back = helper.make_node("MaxUnpool", ["p", "i"], ["y"], kernel_shape=kernel, strides=stride)
+    given = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)
+    graph = helper.make_graph([pool, back], "back", [given], [helper.make_empty_tensor_value_info("y")])
+    both = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    found = optimize(both).run({"x": x})["y"]
+    wanted = ort.InferenceSession(both.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+    np.testing.assert_array_equal(found, wanted)
+    assert set(found[found != 0]) <= set(x.flat)

@@ -54,3 +54,15 @@ def _real_power(base: float, exponent: int) -> float:
     except (OverflowError, ValueError):  # 0 to a negative power among them
         size = math.inf
     return -size if math.copysign(1, base) < 0 and exponent % 2 else size
+
+
+@pytest.mark.parametrize("exponent", ["float32", "float16", "float64"])
+@pytest.mark.parametrize("base", ["int32", "int64", "uint32", "int16"])
+def test_a_large_integer_keeps_its_digits_with_an_exponent_in_floats(base: str, exponent: str) -> None:
+    most = {"int16": 2**15 - 1, "int64": 2**53 - 1}.get(base, np.iinfo(base).max)
+    numbers = [most, most, 2049, 181, 7, -3 if base != "uint32" else 3, most]
+    exponents = [1, 0, 1, 2, 0.5, 3, -1]
+    feeds = {"a": np.array(numbers, base), "b": np.array(exponents, exponent)}
+    result = sm.optimize(_model(base, exponent, len(numbers))).run(feeds)["y"]
+    expected = [most, 1, 2049, 181**2, 2, numbers[5] ** 3, 0]
+    np.testing.assert_array_equal(result, np.array(expected, base))

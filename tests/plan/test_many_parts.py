@@ -29,6 +29,7 @@ def test_parts_of_several_extents(count: int, level: str) -> None:
     assert np.array_equal(plan.run(feeds)["y"], -np.concatenate(list(feeds.values()), axis=1))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("count", [MOST_IN_A_ROW, MOST_IN_A_ROW + 2, 700])
 @pytest.mark.parametrize("operator", ["Sum", "Mean", "Max", "Min"])
 def test_many_terms(operator: str, count: int) -> None:

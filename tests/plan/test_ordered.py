@@ -33,7 +33,9 @@ from tests.plan.programs import rules
 from tests.plan.running import LEVELS
 from tests.with_all import with_all
 
-pytestmark = [pytest.mark.sampled(2), pytest.mark.optimized]  # other processes run its plans, too
+pytestmark = pytest.mark.sampled(2)
+OPTIMIZED = pytest.mark.optimized
+"""Of tests whose plans other processes run, too."""
 
 pytest.importorskip("onnxruntime")
 
@@ -109,6 +111,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "ordered.plan", folder / "apart.plan"
 
 
+@OPTIMIZED
 def test_dependent_launches_become_one(plans: tuple[Path, Path]) -> None:
     ordered_plan, apart = map(load, plans)
     agree(ordered_plan, apart)
@@ -118,11 +121,13 @@ def test_dependent_launches_become_one(plans: tuple[Path, Path]) -> None:
     assert not ordered_plan.prepare().fetch(state).any()
 
 
+@OPTIMIZED
 @pytest.mark.parametrize("threads", ["1", "4"])
 def test_any_number_of_threads(plans: tuple[Path, Path], threads: str) -> None:
     agree_on_threads(plans, threads)
 
 
+@OPTIMIZED
 def test_who_has_no_patience_leaves_the_rest_to_the_others(
     tmp_path: Path, plans: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +139,7 @@ def test_who_has_no_patience_leaves_the_rest_to_the_others(
     agree(plan, load(plans[1]))
 
 
+@OPTIMIZED
 def test_two_executors_of_one_plan_at_once(plans: tuple[Path, Path]) -> None:
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda _: agree(load(plans[0]), load(plans[1]), RUNS // 2), range(2)))
@@ -146,6 +152,7 @@ def test_every_access_is_inside(tmp_path: Path) -> None:
     assert plan.check().passed
 
 
+@OPTIMIZED
 def test_other_devices_refuse(plans: tuple[Path, Path]) -> None:
     device = load(plans[0]).prepare().device
     assert device.runs_ordered

@@ -7,19 +7,14 @@ import os
 import subprocess
 import sys
 
+import pytest
 
-def test_runs_of_one_seed_draw_the_same_in_every_process() -> None:
-    ask = [
-        sys.executable,
-        "-m",
-        "smartmem_rules.cli",
-        "verify",
-        "--rule",
-        "concat_of_consecutive_slices",
-        "--trials",
-        "20",
-        "--json",
-    ]
+
+@pytest.mark.parametrize(
+    "name", ["concat_of_consecutive_slices", pytest.param("cyclic_shift", marks=pytest.mark.exhaustive)]
+)
+def test_runs_of_one_seed_draw_the_same_in_every_process(name: str) -> None:
+    ask = [sys.executable, "-m", "smartmem_rules.cli", "verify", "--rule", name, "--trials", "20", "--json"]
     found = []
     for hashes in ("0", "1"):
         run = subprocess.run(

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
 
 from smartmem_rules.emit.c.kernel import Emission
 from smartmem_rules.emit.contraction.epilogue import LANES
 from smartmem_rules.emit.contraction.group_copies import copying
 from smartmem_rules.emit.contraction.sides import Loading, Side, captured
-from smartmem_rules.plan.schedule.contraction.group import GroupTile
+from smartmem_rules.plan.kernel.addressing import advance, offset
+from smartmem_rules.plan.schedule.contraction.group import FLOAT_BYTES, GroupTile
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.expr import substitute_variables
+from smartmem_rules.tensor.expr import reads, substitute_variables
 from smartmem_rules.tensor.index import Index, add, scale, variable
-from smartmem_rules.tensor.substitution import unravel
+from smartmem_rules.tensor.substitution import lookup, unravel
+
+_PIECE_BYTES = 32
+"""What devices bring from memory at least."""
 
 
 def loading(emission: Emission, tile: GroupTile, side: Side) -> Loading:
@@ -42,9 +49,9 @@ class _Loader:
             self.turned = side.name == "right" and self.tile.unit is not None
             return self._vectors(side.k, side.own, along_reduction=True)
         last = side.own[-1] if side.own else None
-        if last is None or side.by_row or last.extent % LANES != 0 or not contiguous(side.factor, last):
-            return self._elements()
-        return self._vectors(side.own, side.k, along_reduction=False)
+        if last is not None and not side.by_row and last.extent % LANES == 0 and contiguous(side.factor, last):
+            return self._vectors(side.own, side.k, along_reduction=False)
+        return self._elements_of_rows() if self._rows_are_closer() else self._elements()
 
     def _place(self, own: str, k: str) -> str:
         """The address in the tile of an element, given its places along the factor's own axis and the reduction."""
@@ -82,26 +89,115 @@ class _Loader:
         whole = along_reduction == (side.name == "left" or self.turned)
 
         def keep() -> None:
-            writer = self.emission.writer
-            if whole and tile.unit is not None:
-                writer.line(f"{tile.unit.name}_keep4({side.name} + {place(0)}, {self.register}[e]);")
-            elif whole and self.halves:
-                writer.line(f"vstore_half4({self.register}[e], 0, {side.name} + {place(0)});")
-            elif whole:
-                writer.line(f"*(__local float4*)({side.name} + {place(0)}) = {self.register}[e];")
-            else:
-                for i in range(LANES):
-                    writer.line(self._kept(place(i), f"{self.register}[e].s{i}"))
+            if whole:
+                self.emission.writer.line(self._kept_whole(place(0)))
+                return
+            for i in range(LANES):
+                self.emission.writer.line(self._kept(place(i), f"{self.register}[e].s{i}"))
 
-        return self._loading("float4", count, at, own, reduction, values, lane, keep)
+        return self._loading("float4", count, at, own, reduction, self._vector(values, lane, reduction[0]), keep)
+
+    def _vector(self, values: dict[Var, Index], lane: Var, places: Var) -> Callable[[], str]:
+        """Emits neighbouring elements, zeros behind the reduction's end."""
+
+        def emit() -> str:
+            expressions = self.emission.expressions
+            value = expressions.value(substitute_variables(self.side.factor, values), lane)
+            text = expressions.spread(value, "float32", LANES)
+            # quads along the reduction, or its places one by one
+            return text if self._whole_steps else f"depth < {places.extent} ? {text} : 0.0f"
+
+        return emit
+
+    def _within(self, text: str, place: str) -> str:
+        """The text of an element, zero at a place behind the reduction's end."""
+        return text if self._whole_steps else f"{place} < {self.k_count} ? {text} : 0.0f"
+
+    @property
+    def _whole_steps(self) -> bool:
+        return self.k_count % self.tile.step == 0
+
+    def _rows_are_closer(self) -> bool:
+        """Whether neighbouring work-items load fewer lines of memory along the left factor's rows than along its depth.
+
+        With a row for itself, a work-item knows the row's address for all its elements: images of three channels.
+        """
+        side = self.side
+        if side.name != "left" or side.by_row or not side.own or self.tile.step % LANES != 0:
+            return False
+        rows, depth = (self._lines(var) for var in (side.own[-1], side.k[-1]))
+        return rows is not None and (depth is None or rows <= depth)
+
+    def _lines(self, along: Var) -> int | None:
+        """Pieces of memory that a sub-group along an axis reads; None where the axis has steps of several sizes."""
+        lanes, found = self.tile.subgroup, 0
+        for read in reads(self.side.factor):
+            if read.tensor in self.emission.expressions.internal:
+                continue
+            access = self.emission.accesses[read.tensor]
+            if access.stored.layout.memory != "buffer":
+                return None
+            step = advance(offset(access.stored, read.indices), along)
+            if step is None:
+                return None
+            run = min(lanes, along.extent)
+            # a run begins anywhere in its first piece
+            found += -(-lanes // run) * (1 + -(-run * abs(step) * FLOAT_BYTES // _PIECE_BYTES))
+        return found
+
+    def _elements_of_rows(self) -> Loading:
+        """Four places of the reduction for one row at a time, neighbouring work-items with neighbouring rows."""
+        side, tile = self.side, self.tile
+        own, rows = self._flat_own()
+        whole = -(-self.k_count // tile.step) * tile.step
+        flats = tuple(Var(f"{side.name}_k{i}", whole) for i in range(LANES))
+        at, within = f"slot % {self.extent}", f"slot / {self.extent}"
+
+        def emit() -> str:
+            expressions, texts = self.emission.expressions, []
+            for i, flat in enumerate(flats):
+                place = f"depth * {LANES} + {i}"
+                self.emission.writer.line(f"const int {expressions.name(flat)} = {place};")
+                value = expressions.value(substitute_variables(side.factor, {**rows, **self._listed_depth(flat)}))
+                texts.append(self._within(value.text, place))
+            return f"(float4)({', '.join(texts)})"
+
+        def keep() -> None:
+            self.emission.writer.line(self._kept_whole(self._place(at, f"({within}) * {LANES}")))
+
+        count = tile.step // LANES * self.extent
+        reduction = f"step * {tile.step // LANES} + {within}"
+        inside = self._inside(own, f"{side.first} + at")
+        found = self._loading("float4", count, at, inside, (None, reduction), emit, keep)
+        return replace(found, written_out=True)
+
+    def _flat_own(self) -> tuple[Var, dict[Var, Index]]:
+        """A variable that numbers the places along the factor's own axes, and these axes' values by it."""
+        axes = self.side.own
+        own = Var(f"{self.side.name}_own", math.prod(v.extent for v in axes))
+        return own, dict(zip(axes, unravel(variable(own), tuple(v.extent for v in axes)), strict=True))
+
+    def _flat_depth(self, flat: Var) -> dict[Var, Index]:
+        """The values of the reduction's axes by a variable that numbers its places."""
+        axes = self.side.k
+        return dict(zip(axes, unravel(variable(flat), tuple(v.extent for v in axes)), strict=True))
+
+    def _listed_depth(self, flat: Var) -> dict[Var, Index]:
+        """The same from tables, which hold the last place for those behind the reduction's end.
+
+        All work-items of a sub-group read the same entry; each would divide for itself.
+        """
+        axes = self.side.k
+        inside = np.minimum(np.arange(flat.extent), self.k_count - 1)
+        columns = np.unravel_index(inside, [v.extent for v in axes])
+        return {v: lookup(tuple(map(int, c)), variable(flat)) for v, c in zip(axes, columns, strict=True)}
 
     def _elements(self) -> Loading:
         """One element at a time, neighbouring work-items along the axis that is the closer one in memory."""
         side, tile = self.side, self.tile
-        own = Var(f"{side.name}_own", math.prod(v.extent for v in side.own))
+        own, values = self._flat_own()
         flat = Var(f"{side.name}_k", self.k_count)
-        values = dict(zip(side.own, unravel(variable(own), tuple(v.extent for v in side.own)), strict=True))
-        values.update(zip(side.k, unravel(variable(flat), tuple(v.extent for v in side.k)), strict=True))
+        values.update(self._flat_depth(flat))
         own_first = bool(side.own) and self.emission.expressions.is_contiguous(side.factor, side.own[-1])
         at, within = f"slot / {tile.step}", f"slot % {tile.step}"
         if own_first:
@@ -109,10 +205,22 @@ class _Loader:
         inside = self._inside(own, f"{side.first} + at")
         reduction = (flat, f"step * {tile.step} + {within}")
 
+        def emit() -> str:
+            value = self.emission.expressions.value(substitute_variables(side.factor, values))
+            return self._within(value.text, "depth")
+
         def keep() -> None:
             self.emission.writer.line(self._kept(self._place(at, within), f"{self.register}[e]"))
 
-        return self._loading("float", tile.step * self.extent, at, inside, reduction, values, None, keep)
+        return self._loading("float", tile.step * self.extent, at, inside, reduction, emit, keep)
+
+    def _kept_whole(self, place: str) -> str:
+        """A statement that writes four neighbours of a row of the tile."""
+        if self.tile.unit is not None:
+            return f"{self.tile.unit.name}_keep4({self.side.name} + {place}, {self.register}[e]);"
+        if self.halves:
+            return f"vstore_half4({self.register}[e], 0, {self.side.name} + {place});"
+        return f"*(__local float4*)({self.side.name} + {place}) = {self.register}[e];"
 
     def _kept(self, place: str, value: str) -> str:
         """A statement that writes one element of the tile."""
@@ -127,9 +235,18 @@ class _Loader:
         return f"const int {self.emission.expressions.name(var)} = min({text}, {var.extent - 1});"
 
     def _loading(
-        self, type_: str, count: int, at: str, own: str, reduction: tuple[Var, str],
-        values: dict[Var, Index], lane: Var | None, keep_element: Callable[[], None],
+        self, type_: str, count: int, at: str, own: str, reduction: tuple[Var | None, str],
+        emit: Callable[[], str], keep_element: Callable[[], None],
     ) -> Loading:  # fmt: skip
+        """Loads by way of registers.
+
+        Args:
+            type_: of a register; `count` of them are a tile.
+            at, own: C text of a register's place along the factor's own axis, and its declaration.
+            reduction: C text of its place along the reduction, and the variable that has this value, if there is one.
+            emit: writes what loads it, and gives its text.
+            keep_element: writes what brings it to local memory.
+        """
         registers = -(-count // self.tile.threads)
         guard = "" if count % self.tile.threads == 0 else f"if (slot < {count})"
         emission = self.emission
@@ -143,15 +260,14 @@ class _Loader:
 
         def load() -> None:
             var, text = reduction
-            whole = self.k_count % self.tile.step == 0
-            writer, name = emission.writer, emission.expressions.name(var)
+            writer = emission.writer
             writer.line(f"const int at = {at};")
             writer.line(own)
             writer.line(f"const int depth = {text};")
-            writer.line(f"const int {name} = {'depth' if whole else f'min(depth, {var.extent - 1})'};")
-            value = emission.expressions.value(substitute_variables(self.side.factor, values), lane)
-            text = value.text if lane is None else emission.expressions.spread(value, "float32", LANES)
-            writer.line(f"{self.register}[e] = {text if whole else f'depth < {var.extent} ? {text} : 0.0f'};")
+            if var is not None:
+                inside = "depth" if self._whole_steps else f"min(depth, {var.extent - 1})"
+                writer.line(f"const int {emission.expressions.name(var)} = {inside};")
+            writer.line(f"{self.register}[e] = {emit()};")
 
         return Loading(
             declaration=f"    {type_} {self.register}[{registers}];",

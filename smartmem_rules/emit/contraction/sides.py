@@ -20,6 +20,8 @@ class Loading:
             to load and to keep.
         fetch: brings it into the device's cache.
         turned: whether columns of the right factor are rows of its tile.
+        written_out: whether a few turns are better written out than looped over: what tells the elements of one turn
+            from those of the next is then known to the compiler.
     """
 
     declaration: str = ""
@@ -28,6 +30,7 @@ class Loading:
     copy: str = ""
     fetch: str = ""
     turned: bool = False
+    written_out: bool = False
 
     @property
     def copied(self) -> bool:

@@ -62,9 +62,12 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
     row = Var("row", count)
     expressions = emission.expressions
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
-    emission.writer.line("const int thread = (int)get_local_id(0);")
+    threads = size * teams
+    # divisions are cheaper where compilers know that a number is not negative
+    mask = f" & {threads - 1}" if threads.bit_count() == 1 else ""
+    emission.writer.line(f"const int thread = (int)get_local_id(0){mask};")
     # a team behind the last row repeats it: every work-item has to come to every barrier
-    emission.writer.line(f"const int {expressions.name(row)} = min(item / {size}, {count - 1});")
+    emission.writer.line(f"const int {expressions.name(row)} = min((int)((uint)item / {size}u), {count - 1});")
     if size > 1:
         emission.shared.append(LocalArray("float", "across", size * teams))
         expressions.team = Team(

@@ -48,13 +48,16 @@ def texel(stored: Stored, indices: tuple[Index, ...]) -> tuple[Index, Index, Ind
     return x, y, Index(0) if lane_axis is None else mod(indices[lane_axis], 4)
 
 
+def advance(index: Index, var: Var) -> int | None:
+    """By how much an index grows with a variable, None where that depends on the place."""
+    step = next((c for atom, c in index.terms if atom == var), 0)
+    rest = add(index, scale(variable(var), -step))
+    return None if var in rest.variables else step
+
+
 def consecutive(index: Index, lane: Var) -> Index | None:
     """The part of `base + lane` without the lane, None if the index is anything else."""
-    coefficient = next((c for atom, c in index.terms if atom == lane), 0)
-    if coefficient != 1:
-        return None
-    rest = add(index, scale(variable(lane), -1))
-    return None if lane in rest.variables else rest
+    return add(index, scale(variable(lane), -1)) if advance(index, lane) == 1 else None
 
 
 def texel_base(stored: Stored, indices: tuple[Index, ...], lane: Var) -> tuple[Index, Index] | None:

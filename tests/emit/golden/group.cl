@@ -13,8 +13,8 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void smr_kernel(
     __global const float* restrict p2 /* buffer[d0d1] of [48, 64] */,
     __global float* restrict p3 /* buffer[d0d1] of [10, 24] */) {
     __local float memory[5696] __attribute__((aligned(16)));
-    const int group = (int)get_group_id(0);
-    const int thread = (int)get_local_id(0);
+    const int group = ((int)get_group_id(0)) & 0x7fffffff;
+    const int thread = (int)get_local_id(0) & 255;
     const int column_tile = group % 1;
     const int first_row = group / 1 % 1 * 16;
     const int i0 = group / 1;

@@ -117,8 +117,8 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     __global half* restrict p3 /* buffer[d0d1d2] of [2, 20, 32] */,
     __global half* restrict p4 /* buffer[d0d1d2] of [2, 20, 32] */) {
     __local float memory[11520] __attribute__((aligned(16)));
-    const int group = (int)get_group_id(0);
-    const int thread = (int)get_local_id(0);
+    const int group = ((int)get_group_id(0)) & 0x7fffffff;
+    const int thread = (int)get_local_id(0) & 127;
     const int column_tile = group % 3;
     const int first_row = group / 3 % 3 * 16;
     const int i0 = group / 9;
@@ -508,8 +508,8 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     __global float* restrict p3 /* buffer[d0d1d2] of [2, 20, 32] */) {
     __local float across[64] __attribute__((aligned(16)));
     __local float memory[2880] __attribute__((aligned(16)));
-    const int group = (int)get_group_id(0);
-    const int thread = (int)get_local_id(0);
+    const int group = ((int)get_group_id(0)) & 0x7fffffff;
+    const int thread = (int)get_local_id(0) & 127;
     const int column_tile = group % 1;
     const int first_row = group / 1 % 2 * 16;
     const int i0 = group / 2;

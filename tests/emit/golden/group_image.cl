@@ -19,8 +19,8 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void smr_kernel(
     __local float statistic2[16] __attribute__((aligned(16)));
     __local float left_tile[576] __attribute__((aligned(16)));
     __local float right_tile[1280] __attribute__((aligned(16)));
-    const int group = (int)get_group_id(0);
-    const int thread = (int)get_local_id(0);
+    const int group = ((int)get_group_id(0)) & 0x7fffffff;
+    const int thread = (int)get_local_id(0) & 31;
     const int column_tile = group % 2;
     const int first_row = group / 2 % 2 * 16;
     const int i0 = group / 4;

@@ -17,8 +17,8 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     __local float statistic0[32] __attribute__((aligned(16)));
     __local float statistic1[32] __attribute__((aligned(16)));
     __local float memory[6912] __attribute__((aligned(16)));
-    const int group = (int)get_group_id(0);
-    const int thread = (int)get_local_id(0);
+    const int group = ((int)get_group_id(0)) & 0x7fffffff;
+    const int thread = (int)get_local_id(0) & 127;
     const int column_tile = group % 1;
     const int first_row = group / 1 % 1 * 32;
     const int i0 = group / 1;

@@ -231,8 +231,8 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     __global const half* restrict p2 /* buffer[d0d1] of [512, 512] */,
     __global float* restrict p3 /* buffer[d0d1] of [1000, 512] */) {
     __local float memory[24832] __attribute__((aligned(16)));
-    const int group = (int)get_group_id(0);
-    const int thread = (int)get_local_id(0);
+    const int group = ((int)get_group_id(0)) & 0x7fffffff;
+    const int thread = (int)get_local_id(0) & 127;
     const int column_tile = group % 8;
     const int first_row = group / 8 % 16 * 64;
     const int i0 = group / 128;

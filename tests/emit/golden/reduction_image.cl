@@ -28,7 +28,7 @@ __kernel void smr_kernel(
     __local float across[24] __attribute__((aligned(16)));
     const int item = (int)get_global_id(0);
     const int thread = (int)get_local_id(0);
-    const int i0 = min(item / 8, 5);
+    const int i0 = min((int)((uint)item / 8u), 5);
     float4 t1 = (float4)(-INFINITY);
     #ifndef SMR_NO_UNROLL
 #pragma unroll 8

@@ -8,8 +8,8 @@ __kernel void smr_kernel(
     __global float* restrict p1 /* buffer[d0d1] of [6, 60] */) {
     __local float across[16] __attribute__((aligned(16)));
     const int item = (int)get_global_id(0);
-    const int thread = (int)get_local_id(0);
-    const int i0 = min(item / 16, 5);
+    const int thread = (int)get_local_id(0) & 15;
+    const int i0 = min((int)((uint)item / 16u), 5);
     float4 t1 = (float4)(-INFINITY);
     #ifndef SMR_NO_UNROLL
 #pragma unroll 8

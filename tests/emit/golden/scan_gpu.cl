@@ -74,7 +74,7 @@ __kernel void smr_kernel(
     __global float* restrict p4 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */,
     __global float* restrict p5 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */,
     __global float* restrict p6 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */) {
-    const int item = (int)get_group_id(0);
+    const int item = ((int)get_group_id(0)) & 0x7fffffff;
     for (int i1 = 0; i1 < 3; ++i1) {
         for (int i2 = (int)get_local_id(0); i2 < 4; i2 += 256) {
             float t1;

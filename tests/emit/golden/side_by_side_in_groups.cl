@@ -1,6 +1,6 @@
 // k0_contraction: global (256,), local (128,)
-#ifndef smr_part_1f25463ad216_DEFINED
-#define smr_part_1f25463ad216_DEFINED
+#ifndef smr_part_91942f6386a6_DEFINED
+#define smr_part_91942f6386a6_DEFINED
 // Contractions for GPUs with local memory. A work-group owns 32 x 64 sums. Tiles of both factors, 32 deep, lie in local
 // memory; the next tiles are loaded while these are multiplied.
 //   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
@@ -9,13 +9,13 @@
 //   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
 //      runs the epilogue of some sums, four columns at a time.
 
-static void smr_part_1f25463ad216(
+static void smr_part_91942f6386a6(
     __global const float* restrict p0 /* buffer[d0d1] of [12, 16] */,
     __global const float* restrict p1 /* buffer[d0d1] of [16, 64] */,
     __global float* restrict p2 /* buffer[d0d1] of [12, 16] */,
     const int item, const int group, __local float* smr_local) {
     __local float* memory = (__local float*)(smr_local + 0);
-    const int thread = (int)get_local_id(0);
+    const int thread = (int)get_local_id(0) & 127;
     const int column_tile = group % 1;
     const int first_row = group / 1 % 1 * 32;
     const int i0 = group / 1;
@@ -240,19 +240,19 @@ if (i1 < 12) {
 }
 
 #endif
-#ifndef smr_part_fa396fd1e1bd_DEFINED
-#define smr_part_fa396fd1e1bd_DEFINED
+#ifndef smr_part_988ca8eb5b33_DEFINED
+#define smr_part_988ca8eb5b33_DEFINED
 // Row reductions: a work-item computes whole rows. Statistics of a row are scalars, values of a row that are used twice lie
 // in scratch memory, and results that depend on the row alone are written in the same pass.
 
 #pragma OPENCL FP_CONTRACT OFF
-static void smr_part_fa396fd1e1bd(
+static void smr_part_988ca8eb5b33(
     __global const float* restrict p0 /* buffer[d0d1] of [9, 7] */,
     __global float* restrict p1 /* buffer[d0d1] of [7, 9] */,
     const int item, const int group, __local float* smr_local) {
     __local float* across = (__local float*)(smr_local + 0);
-    const int thread = (int)get_local_id(0);
-    const int i0 = min(item / 2, 8);
+    const int thread = (int)get_local_id(0) & 127;
+    const int i0 = min((int)((uint)item / 2u), 8);
     float4 t1 = (float4)(-INFINITY);
     #ifndef SMR_NO_UNROLL
 #pragma unroll 8
@@ -345,6 +345,6 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     const int item = (int)get_global_id(0);
     const int group = (int)get_group_id(0);
     __local float smr_local[6916] __attribute__((aligned(16)));
-    if (group < 1) smr_part_1f25463ad216(p0, p1, p2, item - 0, group - 0, smr_local + 0);
-    else if (group < 2) smr_part_fa396fd1e1bd(p3, p4, item - 128, group - 1, smr_local + 4);
+    if (group < 1) smr_part_91942f6386a6(p0, p1, p2, item - 0, group - 0, smr_local + 0);
+    else if (group < 2) smr_part_988ca8eb5b33(p3, p4, item - 128, group - 1, smr_local + 4);
 }

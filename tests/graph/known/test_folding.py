@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.known import folding
+from smartmem_rules.limits import LimitError
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.interpreter.interpret import evaluate_instance
@@ -165,3 +166,67 @@ def test_many_elements_are_computed_each_time(monkeypatch: pytest.MonkeyPatch) -
     outputs = [helper.make_tensor_value_info(name, 1, [200]) for name in "yz"]
     import_model(helper.make_model(helper.make_graph(nodes, "case", [], outputs, held), ir_version=9), rules())
     assert computed == ["Exp", "Exp"]
+
+
+def _of_nodes(nodes: Sequence[onnx.NodeProto], held: dict[str, Array], *outputs: str) -> onnx.ModelProto:
+    made = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in outputs]
+    constants = [numpy_helper.from_array(value, name) for name, value in held.items()]
+    return helper.make_model(
+        helper.make_graph(nodes, "case", [], made, constants),
+        opset_imports=[helper.make_opsetid("", 18)],
+        ir_version=9,
+    )
+
+
+def _doublings(count: int) -> list[onnx.NodeProto]:
+    return [NODE("Concat", [f"t{k}", f"t{k}"], [f"t{k + 1}"], axis=0) for k in range(count)]
+
+
+ONE = np.ones(1, np.float32)
+
+
+def test_more_than_the_limit_is_refused_before_it_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[int] = []
+
+    def evaluate(instance: Instance, operands: Sequence[Array | None]) -> list[Array]:
+        results = evaluate_instance(instance, operands)
+        computed.append(sum(result.nbytes for result in results))
+        return results
+
+    monkeypatch.setattr(folding, "evaluate_instance", evaluate)
+    with pytest.raises(LimitError, match="folded_bytes"):
+        import_model(_of_nodes(_doublings(40), {"t0": ONE}, "t40"), rules())
+    assert 0 < sum(computed) < 2 * folding.LATER_FROM
+
+
+def test_large_results_are_computed_where_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = _counted(monkeypatch)
+    nodes = [
+        *_doublings(19),
+        NODE("Neg", ["t19"], ["unread"]),
+        NODE("ReduceSum", ["t19"], ["sum"], keepdims=0),
+        NODE("Cast", ["sum"], ["count"], to=onnx.TensorProto.INT64),
+        NODE("Reshape", ["count", "one"], ["shape"]),
+        NODE("Reshape", ["t19", "shape"], ["z"]),
+        NODE("Mul", ["z", "sum"], ["y"]),
+    ]
+    graph = import_model(_of_nodes(nodes, {"t0": ONE, "one": np.array([1])}, "y", "sum"), rules())
+    np.testing.assert_array_equal(graph.constants["y"], np.full(1 << 19, 1 << 19, np.float32))
+    assert graph.constants["sum"] == 1 << 19
+    assert not graph.nodes
+    assert sorted(computed) == sorted(["Concat"] * 19 + ["ReduceSum", "Cast", "Reshape", "Reshape", "Mul"])
+
+
+def test_long_chains_of_results_that_wait() -> None:
+    nodes = [*_doublings(19), NODE("ReduceSum", ["t19"], ["n0"], keepdims=0)]
+    nodes += [NODE("Neg", [f"n{k}"], [f"n{k + 1}"]) for k in range(sys.getrecursionlimit() + 1)]
+    last = nodes[-1].output[0]
+    assert abs(import_model(_of_nodes(nodes, {"t0": ONE}, last), rules()).constants[last]) == 1 << 19
+
+
+def test_indices_that_there_are_not_are_found_in_large_constants_too() -> None:
+    indices = np.zeros(1 << 18, np.int64)
+    indices[-1] = 9
+    nodes = [NODE("Gather", ["x", "indices"], ["y"], name="far"), NODE("Neg", ["y"], ["z"])]
+    with pytest.raises(GraphError, match=r"the Gather 'far' cannot be computed: index 9 .* outside"):
+        import_model(_of_nodes(nodes, {"x": np.ones(4, np.float32), "indices": indices}, "z"), rules())
