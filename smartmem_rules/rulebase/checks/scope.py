@@ -21,9 +21,9 @@ from smartmem_rules.language.vocabulary import (
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.fitting_names import fitting
 from smartmem_rules.rulebase.checks.meant.arguments import check_arguments
+from smartmem_rules.rulebase.checks.meant.names import hidden_name, index_meant
 from smartmem_rules.rulebase.checks.meant.new_axes import new_axes
 from smartmem_rules.rulebase.checks.meant.predicates import own_predicate
-from smartmem_rules.rulebase.checks.operators.names import hidden_name, index_meant
 
 REDUCTIONS = frozenset({"sum", "prod", "mean", "any", "all"})
 """Words that reduce; before a plain list of arguments they are no functions."""

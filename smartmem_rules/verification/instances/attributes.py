@@ -11,8 +11,8 @@ from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.verification.instances.case import representable
 from smartmem_rules.verification.instances.draws import Draws, Extents
-from smartmem_rules.verification.instances.list_guards import ListGuards
 from smartmem_rules.verification.instances.roles import AXES, Hints, Role
+from smartmem_rules.verification.list_guards import ListGuards
 from smartmem_rules.verification.semantics.terms import Term
 
 Formal = ast.Attribute | ast.Input

@@ -25,9 +25,9 @@ from smartmem_rules.verification.instances.draws import Draws, extents_of
 from smartmem_rules.verification.instances.early_guards import Ways, early_guards
 from smartmem_rules.verification.instances.element_guards import ElementGuards
 from smartmem_rules.verification.instances.emptied import without_elements
-from smartmem_rules.verification.instances.list_guards import ListGuards
 from smartmem_rules.verification.instances.roles import hints_of
 from smartmem_rules.verification.instances.wishes import wishes_of
+from smartmem_rules.verification.list_guards import ListGuards
 from smartmem_rules.verification.semantics.terms import leaves
 
 _DTYPE_WEIGHTS = (60, 5, 5, 12, 4, 4, 10, 3, 2)

@@ -16,9 +16,9 @@ from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.definitions.values import Scope
 from smartmem_rules.verification.instances.cases import Search
-from smartmem_rules.verification.instances.list_guards import ListGuards
+from smartmem_rules.verification.list_guards import ListGuards
 
-CORPUS = Path(__file__).parents[2] / "corpus"
+CORPUS = Path(__file__).parents[1] / "corpus"
 WRONG, SOUND = (CORPUS / kind / "list_elements.smr" for kind in ("unsound", "sound"))
 SEEDS = range(1, 6)
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.language.expressions import conjuncts
+from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth
 from smartmem_rules.tensor.instantiate import names_in
-from smartmem_rules.verification.instances.roles import nodes
 
 _ROUNDS = 80
 _COMPARED = 0.6
