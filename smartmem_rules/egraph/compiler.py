@@ -13,7 +13,7 @@ from smartmem_rules.egraph.firings import COMPOSED, Table, table_of_elimination,
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.joint import OF_MODEL, joint_facts, shared
 from smartmem_rules.egraph.matching import Application, pick
-from smartmem_rules.egraph.model import RuleStatistics
+from smartmem_rules.egraph.model import WIDE, RuleStatistics
 from smartmem_rules.egraph.patterns import (
     Counts,
     Left,
@@ -98,6 +98,7 @@ class Program:
             "(constructor Constant (String) T)",
             "(constructor Absent () T)",
             "(constructor Out (T i64) T)",
+            f"(constructor {WIDE} (i64) T)",
             "(constructor View (T String) T)",
             "(relation by_View (T String String))",
             # the older text wins: that of the imported model, which knows its tensor

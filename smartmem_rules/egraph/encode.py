@@ -6,14 +6,14 @@ node (measured), and the program's text does not grow with the model.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import field
 from pathlib import Path
 
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.joint import joint_tables
-from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, Meta
+from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, WIDE, Meta
 from smartmem_rules.egraph.patterns import NO_ATTRIBUTES, Counts, constructor
 from smartmem_rules.graph.equations import is_opaque
 from smartmem_rules.graph.model import VIEW, Graph, Node
@@ -22,6 +22,19 @@ from smartmem_rules.tensor.views import IndexMap
 
 ABSENT_NUMBER = 0
 """The number of the absent operand; tensors count from 1."""
+MOST_COLUMNS = 128
+"""Operands of an application that rules can match; egglog declares a table in time quadratic in its columns."""
+
+
+@dataclass(frozen=True)
+class Wide:
+    """An application to more operands than a table has columns for: one row, whose only column is its place here."""
+
+    operator: str
+    operands: tuple[int, ...]
+    """By their numbers."""
+    attributes: str
+    outputs: int
 
 
 @dataclass(kw_only=True)
@@ -36,6 +49,8 @@ class Encoding:
     """The number of each constant; equal small ones have one."""
     relations: set[str] = field(default_factory=set)
     """The tables whose rows are single tensors."""
+    wide: dict[Wide, int] = field(default_factory=dict)
+    """Equal ones have one place, so that they become one."""
 
     def number(self, tensor: str) -> int:
         found = self.numbers.get(tensor)
@@ -60,7 +75,7 @@ def encode(graph: Graph, host: Host) -> Encoding:
     """The tables of a graph; the host interns its types, constants and attributes."""
     assert host.attribute_name({}) == NO_ATTRIBUTES
     encoding = Encoding()
-    readers = graph.consumers()
+    readings = Counter(o for node in graph.nodes for o in node.operands)
     kept = set(graph.outputs)
     used = {o for node in graph.nodes for o in node.operands if o is not None} | kept
     for name in graph.inputs:
@@ -73,7 +88,7 @@ def encode(graph: Graph, host: Host) -> Encoding:
     for node in graph.nodes:
         _encode_node(node, graph, encoding, host)
     for name, number in encoding.numbers.items():
-        uses = sum(node.operands.count(name) for node in readers.get(name, ())) + (name in kept)
+        uses = readings[name] + (name in kept)
         meta = Meta(graph.types[name], constants.get(name), uses, name, name in graph.kept)
         encoding.tables["meta"].append(f"{number}\t{host.meta_name(meta)}")
     return encoding
@@ -97,13 +112,17 @@ def _encode_node(node: Node, graph: Graph, encoding: Encoding, host: Host) -> No
     operator, attributes = node.operator, host.attribute_name(node.attributes)
     if is_opaque(node, graph.types, host.instances):
         operator, attributes = IMPORTED, host.attribute_name({"node": node.name})
-    encoding.shapes[operator].add(counts)
-    table = constructor(operator, counts)
+    if len(numbers) > MOST_COLUMNS:
+        one = Wide(operator, tuple(numbers), attributes, len(node.outputs))
+        table, columns = WIDE, [str(encoding.wide.setdefault(one, len(encoding.wide)))]
+    else:
+        encoding.shapes[operator].add(counts)
+        table, columns = constructor(operator, counts), [*map(str, numbers), attributes]
     if len(node.outputs) == 1:
-        encoding.tables[table].append(_row(encoding.number(node.outputs[0]), *numbers, attributes))
+        encoding.tables[table].append(_row(encoding.number(node.outputs[0]), *columns))
         return
     joint = encoding.fresh()
-    encoding.tables[table].append(_row(joint, *numbers, attributes))
+    encoding.tables[table].append(_row(joint, *columns))
     for place, output in enumerate(node.outputs):
         if output:
             encoding.tables[OUT].append(_row(encoding.number(output), joint, place))
@@ -120,6 +139,7 @@ def write_tables(encoding: Encoding, folder: Path) -> str:
         INPUT: ["String"],
         CONSTANT: ["String"],
         OUT: ["T", "i64"],
+        WIDE: ["i64"],
         VIEW: ["T", "String"],
         "meta": ["String"],
     }
@@ -144,7 +164,7 @@ def _loader(table: str, columns: list[str], of_one: bool) -> Iterable[str]:
         actions = f"(set (meta (N ?id)) {values[0]})"
     else:
         actions = f"(union (N ?id) ({table} {' '.join(values)}))"
-        if table not in (INPUT, CONSTANT, OUT):
+        if table not in (INPUT, CONSTANT, OUT, WIDE):
             actions += f' (by_{table} {" ".join(values)} "")'
     yield f"(relation load_{table} (i64 {sorts}))"
     yield f'(rule ((load_{table} ?id {" ".join(names)})) ({actions}) :ruleset load :name "load#{table}")'

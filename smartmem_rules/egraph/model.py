@@ -23,6 +23,8 @@ CONSTANT = "Constant"
 OUT = "Out"
 IMPORTED = "Imported"
 """An imported node that the rule base, asked without an opset, would read differently; no rule matches it."""
+WIDE = "Wide"
+"""The table of applications to more operands than rules can match; as e-nodes they have their operators."""
 ABSENT = -1
 """Stands for an absent optional operand among the children of an e-node."""
 

@@ -11,7 +11,7 @@ from smartmem_rules.egraph.compiler import Program
 from smartmem_rules.egraph.encode import Encoding
 from smartmem_rules.egraph.firings import Firing, read_firings
 from smartmem_rules.egraph.host import Host
-from smartmem_rules.egraph.model import ABSENT, CONSTANT, INPUT, OUT, EClass, ENode
+from smartmem_rules.egraph.model import ABSENT, CONSTANT, INPUT, OUT, WIDE, EClass, ENode
 from smartmem_rules.egraph.patterns import constructor
 from smartmem_rules.graph.model import VIEW
 from smartmem_rules.records import dataclass
@@ -26,8 +26,10 @@ def serialize(
     reader = _Reader(egraph, host, egraph.freeze().functions)
     names = {number: name for name, number in encoding.numbers.items()}
     tensor_class: dict[str, int] = {}
+    numbered: dict[int, bindings.Value] = {}
     for inputs, output in reader.rows("N"):
         number = egraph.value_to_i64(inputs[0])
+        numbered[number] = output
         if number in names:
             tensor_class[names[number]] = reader.number(output)
     for (absent,) in ((output,) for _, output in reader.rows("Absent")):
@@ -38,6 +40,11 @@ def serialize(
     for table in (INPUT, CONSTANT):
         for inputs, output in reader.rows(table):
             reader.add(output, ENode(table, (), {"name": egraph.value_to_string(inputs[0])}))
+    wide = list(encoding.wide)
+    for inputs, output in reader.rows(WIDE):
+        one = wide[egraph.value_to_i64(inputs[0])]
+        children = tuple(reader.number(numbered[number]) for number in one.operands)
+        reader.add(output, ENode(one.operator, children, host.attribute(one.attributes), one.outputs))
     reader.add_applications("View", VIEW, 1)
     for operator, occurring in program.shapes.items():
         for counts in occurring:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from smartmem_rules.egraph import Bounds, saturate
+from smartmem_rules.egraph.encode import MOST_COLUMNS
 from smartmem_rules.egraph.model import Saturation
 from smartmem_rules.extraction import extract
 from smartmem_rules.graph.model import VIEW, Graph
@@ -64,6 +65,20 @@ def test_window_partition_and_reverse_disappear(base: RuleBase) -> None:
     y = builder.add("Relu", reverse(builder, partition(builder, builder.add("Relu", x))))
     extracted, _ = optimized(builder.finish(y), base)
     assert operators(extracted) == ["Relu"]
+
+
+@pytest.mark.parametrize("count", [MOST_COLUMNS, MOST_COLUMNS + 1])
+def test_many_operands_are_rows_of_one_column(base: RuleBase, count: int) -> None:
+    """Around them rules apply as elsewhere, and equal nodes become one."""
+    builder = Builder(base)
+    parts = [builder.input(f"x{place}", (1, 2)) for place in range(count)]
+    turned = [builder.add("Identity", part) for part in parts]
+    sums = [builder.add("Concat", *operands, axis=0) for operands in (turned, turned)]
+    both = builder.add("Add", builder.add("Relu", sums[0]), builder.add("Tanh", sums[1]))
+    extracted, saturation = optimized(builder.finish(both), base)
+    assert sorted(operators(extracted)) == ["Add", "Concat", "Relu", "Tanh"]
+    (joined,) = [node for one in saturation.classes.values() for node in one.nodes if node.operator == "Concat"]
+    assert joined.children == tuple(saturation.tensor_class[part] for part in parts)
 
 
 def test_views_of_each_other_are_not_composed_in_circles(base: RuleBase) -> None:
