@@ -276,16 +276,16 @@ REASONS: Sequence[Reason] = (
         ANYONE,
     ),
     Reason(
+        "Regions that are no numbers, or reach beyond the integers, are not defined; ONNX Runtime reports an error.",
+        "RoiAlign",
+        (Who.ONNXRUNTIME,),
+        (NAN, INFINITY, LARGE),
+    ),
+    Reason(
         "ONNX does not say whether a neighbour of weight 0 counts, which may be NaN or infinite.",
         "DeformConv RoiAlign GridSample Resize",
         ANYONE,
         (NAN, INFINITY),
-    ),
-    Reason(
-        "Regions that are no numbers, or reach beyond the integers, are not defined; ONNX Runtime reports an error.",
-        "RoiAlign",
-        (Who.ONNXRUNTIME,),
-        (LARGE,),
     ),
     Reason(
         "ONNX Runtime subtracts the zero point in 32 bits, where the difference wraps; here it is a float.",

@@ -248,6 +248,7 @@ _CERTAIN = (
     "no dtype",
     "has no value here",
     "is a list of tensors",
+    "this index is a list",
 )
 """What messages of definitions say that no other operand types or attributes can mend."""
 

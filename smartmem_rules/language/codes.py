@@ -52,6 +52,8 @@ class Code(StrEnum):
     NO_ARITHMETIC = "SMR0226"
     NOT_COMMUTATIVE = "SMR0227"
     NEGATIVE_AXIS = "SMR0228"
+    HIDDEN_NAME = "SMR0229"
+    LOWER_CASE_EXTENT = "SMR0230"
 
     UNKNOWN_OPERATOR = "SMR0301"
     OPERAND_COUNT = "SMR0302"
@@ -140,6 +142,8 @@ EXPLANATIONS: dict[Code, str] = {
     Code.NOT_COMMUTATIVE: "An operator is said to be commutative, but the order of its operands matters.",
     Code.NO_ARITHMETIC: "A definition computes with elements of types that are stored only, or that have no fractions.",
     Code.NEGATIVE_AXIS: "An axis that may count from the end is used where only axes from 0 on are found.",
+    Code.HIDDEN_NAME: "An index has the name of something that has a meaning at this place, and would hide it.",
+    Code.LOWER_CASE_EXTENT: "An extent in a signature begins with a lower-case letter, like tensors and indices.",
     Code.UNKNOWN_OPERATOR: "A rule names an operator that no file defines.",
     Code.OPERAND_COUNT: "A pattern gives an operator a number of operands that none of its overloads takes.",
     Code.UNKNOWN_ATTRIBUTE: "A pattern names an attribute that no overload of the operator has.",

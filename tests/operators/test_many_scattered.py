@@ -137,7 +137,7 @@ def test_a_hundred_thousand_updates_to_as_many_places() -> None:
     random = np.random.default_rng(0)
     count = 100_000
     x, u = (random.standard_normal(count, np.float32) for _ in range(2))
-    feeds = {"x": x, "i": random.integers(0, count, count), "u": u}
+    feeds: dict[str, Array] = {"x": x, "i": random.integers(0, count, count), "u": u}
     same(model("ScatterElements", feeds, x.shape), feeds)
 
 
@@ -147,7 +147,7 @@ def test_maxima_go_back_to_many_places() -> None:
     shape, grown = (2, 3, 96, 80), (2, 3, 192, 160)
     at = random.permutation(192 * 160)[: 96 * 80].reshape(shape[2:])
     x = random.standard_normal(shape, np.float32)
-    feeds = {"x": x, "i": at + np.arange(6).reshape(2, 3, 1, 1) * 192 * 160}
+    feeds: dict[str, Array] = {"x": x, "i": at + np.arange(6).reshape(2, 3, 1, 1) * 192 * 160}
     same(model("MaxUnpool", feeds, grown, kernel_shape=[2, 2], strides=[2, 2]), feeds)
 
 

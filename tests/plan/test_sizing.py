@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from smartmem_rules.environment import COMPUTE_UNITS
 from smartmem_rules.language.blocks.schedule import Panel, RegisterTiles, Schedule
 from smartmem_rules.plan.schedule.contraction.sizing import (
     LINE_FLOATS,
@@ -17,7 +19,9 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
     rows_as_at_peak,
 )
 from smartmem_rules.plan.schedule.scheduler import candidates, on_device
+from tests.plan.models import model
 from tests.plan.programs import rules
+from tests.plan.running import Mode, plan_of
 
 PANEL = next(s for s in rules().schedules.values() if isinstance(s, Panel))
 
@@ -129,3 +133,17 @@ def test_register_tiles_are_as_wide_as_the_registers(lanes: int, columns: tuple[
     # a step of as many vectors takes as long, whatever their width
     assert register_step(panel, 6, columns[0]) == register_step(PANEL, 6, PANEL.columns[0])
     assert least_step(panel) <= least_step(PANEL) * PANEL.lanes / lanes
+
+
+@pytest.mark.parametrize("cores", [16, 24, 64])
+@pytest.mark.parametrize(("m", "k", "n"), [(197, 768, 2304), (197, 3072, 768), (49, 512, 2048), (3136, 96, 288)])
+def test_many_cores_have_work_until_the_end(
+    cores: int, m: int, k: int, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 18 work-items for 197 rows, as for two to eight cores, more than half of 64 cores would have none."""
+    monkeypatch.setenv(COMPUTE_UNITS.name, str(cores))
+    w = np.random.default_rng(0).standard_normal((k, n)).astype(np.float32)
+    plan = plan_of(model([("MatMul", "x w", "y")], {"x": np.zeros((m, k), np.float32)}, "y", {"w": w}), Mode())
+    (launch,) = plan.launches
+    items = launch.grid.items
+    assert items / (-(-items // cores) * cores) >= 0.75

@@ -78,6 +78,7 @@ class RegisterTiles(Schedule):
         score_vectors: vectors of columns of the register tile that computes an attention's scores.
         width: elements of a vector outside of the register tiles.
         first_cache: bytes and ways of a core's first cache; empty where they are not known.
+        units: cores of the device.
     """
 
     rows: tuple[int, ...] = wholes("rows of the register tile to choose from", within=(FEW,))
@@ -104,6 +105,7 @@ class RegisterTiles(Schedule):
     score_vectors: int = 2
     width: int = 8
     first_cache: tuple[int, ...] = ()
+    units: int = 2
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -134,6 +136,7 @@ class Panel(RegisterTiles):
     window_rows: int = whole("most neighbouring rows whose windows are computed together", 1, within=FEW)
     group_columns: int = whole("convolutions of groups with at most so many columns each are sums over windows", 0)
     items: int = whole("work-items that balance the device", 1, within=ITEMS)
+    items_each: int = whole("work-items for each core of the device, where that makes more of them", 0)
     smallest_block: int = whole("rows below which columns are split instead", 1, within=FROM_ONE)
 
 

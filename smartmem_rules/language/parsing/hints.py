@@ -11,7 +11,7 @@ from smartmem_rules.language.parsing.block_forms import block_forms
 from smartmem_rules.language.parsing.brackets import bracket_hint
 from smartmem_rules.language.parsing.expectation import COMPARISONS
 from smartmem_rules.language.parsing.headings import headings
-from smartmem_rules.language.parsing.other_forms import other_forms
+from smartmem_rules.language.parsing.other_forms import guards_elsewhere, other_forms
 from smartmem_rules.language.parsing.stops import Stop, without_closed
 
 _INSTEAD = {
@@ -67,6 +67,7 @@ def hint(stop: Stop) -> Fix | None:
     found, text = stop.found, stop.before
     return (
         _arrow(stop)
+        or guards_elsewhere(stop)
         or _other_word(stop)
         or _reduction(stop)
         or block_forms(stop)

@@ -63,7 +63,7 @@ def _of_rules(stop: Stop) -> Fix | None:
     if re.search(r"\beliminate\s+\w+\s+in\s+\w+\s+where\s*$", text):
         return advice("an elimination names its operator: `eliminate NAME in eliminate Reshape where ...`")
     if found == ":":
-        named = _named_part(stop)
+        named = _keyword(stop) or _named_part(stop)
         if named is not None:
             return named
         if re.search(r"[;,]\s*\w+\s*$", text) and _in_rule(text):
@@ -75,6 +75,53 @@ def _of_rules(stop: Stop) -> Fix | None:
     if "BUNDLE" not in stop.accepted and re.search(r";\s*$", text) and _in_rule(text) and "NAME" in stop.accepted:
         return advice("attributes have names: `Softmax(x; axis = 1)`")
     return None
+
+
+_CONDITIONS = re.compile(r":-|\||/;|such\s+that\b|s\.\s*t\.|so\s+that\b|only\s+if\b|iff?\b|as\s+long\s+as\b")
+"""What stands before conditions in other languages, and in texts on mathematics."""
+
+
+def guards_elsewhere(stop: Stop) -> Fix | None:
+    """`LEFT => RIGHT | GUARD`, with the guards on a line of their own or behind the right side."""
+    begin = stop.span.column - 1 - (stop.found == ";" and stop.line[: stop.span.column - 1].endswith("/"))
+    sign = _CONDITIONS.match(stop.line, begin)
+    if sign is None or not _in_rule(stop.before):
+        return None
+    sides = re.search(r"<?=>.*[\w)]\s*(?:/)?$", stop.before, re.DOTALL)
+    if sides is None or re.search(r"\bwhere\b", stop.before):
+        return None
+    place = stop.span._replace(column=begin + 1, end_line=stop.span.line, end_column=sign.end() + 1)
+    return replacement("guards stand behind `where`", place, "where")
+
+
+_GUARDS = (
+    "when", "where", "if", "unless", "guard", "guards", "given", "with", "cond", "condition", "require", "requires",
+)  # fmt: skip
+_KEYWORDS = {
+    **dict.fromkeys(("ruleset", "rules", "set", "group"), "a rule names its rule set: `rewrite NAME in algebra`"),
+    **dict.fromkeys(("name", "id"), "a rule has its name behind `rewrite`: `rewrite NAME in algebra`"),
+    **dict.fromkeys(
+        ("subsume", "subsumes", "unextractable", "merge", "on_merge", "vars", "variables"),
+        "leave it out: no clause of rules says that",
+    ),
+    **dict.fromkeys(("cost", "weight", "priority"), "leave it out: `cost` clauses of operators say what pays"),
+}
+"""What keywords with a colon say in rules of other languages, such as egglog."""
+
+
+def _keyword(stop: Stop) -> Fix | None:
+    """`:when guard` behind the sides of a rule."""
+    word = re.match(r":([A-Za-z][\w\-]*)\b(?!\s*=)", stop.rest)
+    if word is None or not _in_rule(stop.before) or not re.search(r"\s$", stop.text):
+        return None
+    if word[1] in _GUARDS and not re.search(r"\bwhere\b", stop.before):
+        unless = word[1] == "unless"
+        said = "guards stand behind `where`" + ("; `not (...)` turns one round" if unless else "")
+        return advice(said) if unless else replacement(said, stop.here(word.end()), "where")
+    if word[1] in _GUARDS:
+        return advice("all guards of a rule stand behind one `where`, with commas between them")
+    said = _KEYWORDS.get(word[1].replace("-", "_"), "")
+    return advice(said) if said else None
 
 
 def _named_part(stop: Stop) -> Fix | None:

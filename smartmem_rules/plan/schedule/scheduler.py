@@ -75,8 +75,11 @@ def _on_device(s: Schedule, device: Device) -> Schedule:
         return replace(s, subgroup=compute.subgroup)
     if not isinstance(s, RegisterTiles):
         return s
+    if isinstance(s, Panel):
+        s = replace(s, items=max(s.items, s.items_each * compute.units))
     return replace(
         s,
+        units=compute.units,
         scratch_bytes=min(s.scratch_bytes, room) if room else s.scratch_bytes,
         product_latency=compute.product_latency or s.product_latency,
         load_cost=compute.load_cost or s.load_cost,
@@ -208,7 +211,7 @@ class Scheduler:
         if isinstance(schedule, Panel | Winograd) and panel is not None:
             constant = schedule_of(own, PanelSchedule).packed != (None,)
             problem = PanelProblem(own, c, panel, constant)
-            found = [one.choice() for one in ranked(problem, units)]
+            found = [one.choice() for one in ranked(problem)]
             found += self._filtered_space(kernel, units)
         elif isinstance(schedule, Group):
             found = [choice.sizes() for choice in self.templates.groups(own, schedule)]

@@ -104,6 +104,7 @@ def check_required_attributes(
     operators: Mapping[str, Sequence[s.Operator]],
     bound_as: Mapping[str, Sequence[str]],
     bound: Collection[str],
+    unbound: Mapping[str, str],
 ) -> Iterator[Diagnostic]:
     """An attribute that an operator of a right side has to have, and is not given."""
     overloads = operators.get(pattern.operator, ())
@@ -117,20 +118,32 @@ def check_required_attributes(
             message,
             pattern.place("name"),
             secondary=(overloads[0].place("name"), "it is defined here"),
-            fix=_given_as(pattern, missing[0][0], bound_as, bound),
+            fix=_given_as(pattern, missing[0][0], bound_as, bound, unbound),
         )
 
 
 def _given_as(
-    pattern: s.PatternOperator, name: str, bound_as: Mapping[str, Sequence[str]], bound: Collection[str]
+    pattern: s.PatternOperator,
+    name: str,
+    bound_as: Mapping[str, Sequence[str]],
+    bound: Collection[str],
+    unbound: Mapping[str, str],
 ) -> Fix:
-    """How a right side names an attribute that it has to: as the left side binds it, or with all the others."""
+    """How a right side names an attribute that it has to: as the left side binds it, or with all the others.
+
+    Args:
+        unbound: attributes that the left side does not bind, with its operators that have them.
+    """
     bundles = [one for one in bound if one.startswith("@")]
     known = bound_as.get(name, ())
     given = f"{name} = {known[0]}" if len(known) == 1 else bundles[0] if len(bundles) == 1 else f"{name} = ..."
+    first = ""
+    if given.endswith("...") and not known and name in unbound:
+        given = f"{name} = {name}"
+        first = f"bind it on the left, `{unbound[name]}(...; {given})`, and "
     attributes = [f"{one.name} = {print_expression(one.value)}" for one in pattern.attributes]
     operands = print_pattern(replace(pattern, attributes=(), bundle=None)).removesuffix(")")
-    return advice(f"give it: `{operands}; {', '.join([*attributes, given])})`")
+    return advice(f"{first}give it: `{operands}; {', '.join([*attributes, given])})`")
 
 
 def attributes_on(left: s.Pattern, operators: Mapping[str, Sequence[s.Operator]]) -> dict[str, str]:

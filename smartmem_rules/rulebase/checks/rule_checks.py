@@ -291,7 +291,7 @@ def _check_right(right: s.Pattern, bound: set[str], operators: Operators, scope:
             for kind, name in (("bundle", f"@{part.bundle}"), ("variadic", f"*{part.variadic}")):
                 if getattr(part, kind) and name not in bound:
                     yield unbound_operand(name, part.place(kind), bound, scope.kinds, right)
-            yield from check_required_attributes(part, operators, scope.bound_as, bound)
+            yield from check_required_attributes(part, operators, scope.bound_as, bound, scope.attributes)
 
 
 def _walk(pattern: s.Pattern) -> Iterator[s.Pattern | s.PatternAttribute]:

@@ -21,6 +21,7 @@ from smartmem_rules.language.vocabulary import (
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.fitting_names import fitting
 from smartmem_rules.rulebase.checks.meant.arguments import check_arguments
+from smartmem_rules.rulebase.checks.meant.names import hidden_name, index_meant
 from smartmem_rules.rulebase.checks.meant.new_axes import new_axes
 from smartmem_rules.rulebase.checks.meant.predicates import own_predicate
 
@@ -89,6 +90,9 @@ class Scope:
     extents: frozenset[str] = frozenset()
     """The names of extents and of lists of extents that the shapes of an operator's inputs bind."""
 
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    """The indices, with the names that they run below, if these are names."""
+
     def with_names(self, names: Iterable[str]) -> Scope:
         """The scope with more names; they hide tensors of the same name."""
         added = frozenset(names)
@@ -140,7 +144,10 @@ class Scope:
                 message = f"`{binder.bound.id}` is a tensor, and an index runs below an extent"
                 fix = advice(f"write `{binder.name} < EXTENT` with an extent of `{binder.bound.id}`: `sum(k < K) x[k]`")
                 found.append(Diagnostic(Code.NO_EXTENT, "error", message, binder.bound.span, fix=fix))
+            found += hidden_name(binder, {*scope.bounds, *scope.kinds, *scope.extents}, scope.names)
             scope = scope.with_names([binder.name])
+            below = binder.bound.id if isinstance(binder.bound, s.Name) else ""
+            scope = replace(scope, bounds={**scope.bounds, binder.name: below})
             if binder.kind == "loops":
                 scope = replace(scope, lists=scope.lists | {binder.name})
         return scope, found
@@ -159,13 +166,8 @@ class Scope:
         alike = (known for known in self.names if known[:1].isupper() == name.id[:1].isupper())
         wanted = self.wanted.get(name.span)
         meant = fitting(name.id, name.span, wanted, self.names, self.kinds) if wanted is not None else None
-        fix = spelling(name.id, alike, name.span) or meant or self._known_names()
-        if name.id.upper() in self.extents:
-            extent = name.id.upper()
-            fix = advice(
-                f"bind the index `{name.id}`: on the left side, or by a reduction, `sum({name.id} < {extent}) ...`; "
-                f"its extent is `{extent}`"
-            )
+        fix = spelling(name.id, alike, name.span) or meant or self._known_names(name.id)
+        fix = index_meant(name, self.extents, self.bounds) or fix
         if name.id in self.attributes:
             operator = self.attributes[name.id]
             fix = advice(f"bind the attribute on the left: `{operator}(...; {name.id} = {name.id})`")
@@ -188,12 +190,13 @@ class Scope:
             fix = replacement(f"write `{_VALUES[name.id]}`", name.span, _VALUES[name.id])
         yield Diagnostic(self.unknown, "error", message, name.span, fix=fix)
 
-    def _known_names(self) -> Fix:
+    def _known_names(self, unknown: str) -> Fix:
         """The names that have a meaning here; constants of files are left out."""
         shown = (name for name in self.names if not name.startswith(("@", "*")))
         own = [name for name in shown if name in self.extents or not name[:1].isupper()]
         if own:
-            return advice(f"names that have a meaning here: {any_of(own)}")
+            text = f'; a text stands in quotes, `"{unknown}"`' if self.texts else ""
+            return advice(f"names that have a meaning here: {any_of(own)}{text}")
         return advice(
             "nothing is bound here: write a number, a parameter, or a constant `let NAME = VALUE` of the file"
         )
@@ -255,10 +258,11 @@ class Scope:
 
     def _bare_text(self, compared: s.Binary) -> Diagnostic | None:
         """A text without quotation marks that an attribute is compared with."""
-        if compared.operator not in ("==", "!=") or not self.texts:
-            return None
+        texts = self.texts or {name for name, kind in self.kinds.items() if kind == "text"}
+        if compared.operator not in ("==", "!=") or (not self.texts and len(texts) != 1):
+            return None  # among several texts a rule may mean one of them
         for one, other in ((compared.left, compared.right), (compared.right, compared.left)):
-            if not isinstance(one, s.Name) or one.id not in self.texts or not isinstance(other, s.Name):
+            if not isinstance(one, s.Name) or one.id not in texts or not isinstance(other, s.Name):
                 continue
             if other.id not in self.names and other.id not in VALUE_WORDS:
                 message = f"`{one.id}` is a text, which stands in quotes; `{other.id}` is not defined here"

@@ -1,12 +1,17 @@
-"""Instances that are drawn for the sake of attributes that a pattern leaves open: one by one, and all together."""
+"""Instances that are drawn for the sake of attributes: those that a pattern leaves open, one by one and all together,
+and those that had one value in all instances before."""
 
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.records import dataclass
+from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.verification.instances.case import Case, Choices
 from smartmem_rules.verification.instances.corners import is_telling, made_longer, open_attributes
 
@@ -22,6 +27,69 @@ of an operator together, and how many may fail."""
 _BESIDE = 30
 _LONGER = 3
 """Instances with longer axes that are tried beside each of them, and how many of these are used."""
+
+_STEPS = (1, 2, -1)
+_CHANGED = 30
+_VARIED = 4
+_SOUGHT = 3
+"""Values that are tried for a name that had one value, the instances with another that are enough, and how often the
+rest of an instance is drawn anew for such a value."""
+
+
+@dataclass
+class Varied:
+    """The whole numbers that names of attributes stood for in the instances so far.
+
+    Attributes:
+        numbers: by slot, of lists their elements.
+        is_done: whether other values have been tried.
+    """
+
+    numbers: dict[str, set[int]] = field(default_factory=dict)
+    is_done: bool = False
+
+    def note(self, choices: Choices) -> None:
+        """An instance satisfied the guards."""
+        for slot, value in choices.items():
+            if slot.startswith("name:"):
+                whole = [n for n in (value if isinstance(value, tuple) else (value,)) if type(n) is int]
+                self.numbers.setdefault(slot, set()).update(whole)
+
+    def constant(self) -> list[str]:
+        """The slots that were one number, or lists of one number, in all instances."""
+        return sorted(slot for slot, numbers in self.numbers.items() if len(numbers) == 1)
+
+
+def varied_cases(search: Search) -> Iterator[Case]:
+    """Instances in which a name that stood for one number, or for lists of it, stands for another: a rule may be right
+    for that number alone."""
+    search.varied.is_done = True
+    near = search.example or {}
+    for slot in search.varied.constant():
+        found = sought = 0
+        for value in itertools.islice(_changed(near.get(slot), search.random), _CHANGED):
+            case = search.build({**near, slot: value})
+            if case is not None and not case.satisfied:
+                continue  # guards speak of the name
+            if (case is None or case.right is None) and sought < _SOUGHT:
+                sought += 1
+                case = search.satisfy(near, {slot: value})
+            if case is not None and case.right is not None:
+                found += 1
+                yield case
+            if found == _VARIED:
+                break
+
+
+def _changed(value: Value, source: random.Random) -> Iterator[Value]:
+    """Values beside a number; beside a list those with one other element, and some with several."""
+    if type(value) is int:
+        yield from (value + step for step in _STEPS)
+    elif isinstance(value, tuple) and value and all(type(n) is int for n in value):
+        single = list(itertools.product(_STEPS, range(len(value))))
+        source.shuffle(single)
+        for step, place in single:
+            yield (*value[:place], value[place] + step, *value[place + 1 :])  # type: ignore[operator]
 
 
 def open_attribute_cases(search: Search) -> Iterator[Case | None]:

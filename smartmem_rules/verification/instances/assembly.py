@@ -328,6 +328,7 @@ class Assembly:
         earlier = self.given.get(pattern.operator, [])
         return AttributeDraws(
             guards=search.rule.guards,
+            lists=search.lists,
             hints=search.hints,
             draws=search.draws,
             choose=self.choose,

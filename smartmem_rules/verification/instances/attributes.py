@@ -11,10 +11,14 @@ from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.verification.instances.case import representable
 from smartmem_rules.verification.instances.draws import Draws, Extents
-from smartmem_rules.verification.instances.roles import Hints, Role
+from smartmem_rules.verification.instances.roles import AXES, Hints, Role
+from smartmem_rules.verification.list_guards import ListGuards
 from smartmem_rules.verification.semantics.terms import Term
 
 Formal = ast.Attribute | ast.Input
+
+_OF_AXES = 0.8
+"""The share of lists that are drawn for the axes which their operator names."""
 
 
 @dataclass(kw_only=True)
@@ -27,9 +31,11 @@ class AttributeDraws:
         rests: what names of the rest of attributes stand for.
         known: the extents that its signature has bound.
         outputs: how many outputs the operator has.
+        axes: those that the operator names in a list, as soon as they are drawn.
     """
 
     guards: Sequence[ast.Expression]
+    lists: ListGuards
     hints: Hints
     draws: Draws
     choose: Callable[[str, Callable[[], Any]], Any]
@@ -43,6 +49,7 @@ class AttributeDraws:
     earlier: Sequence[Mapping[str, Value]]
     rests: Mapping[str, Mapping[str, Value]]
     outputs: int
+    axes: Sequence[int] | None = None
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -55,12 +62,13 @@ class AttributeDraws:
         Raises:
             Unsupported: the overload has no such attribute.
         """
-        given: dict[str, Value] = {}
-        for attribute in pattern.attributes:
-            formal = self.formals.get(attribute.name)
-            if formal is None:
-                raise Unsupported(f"this overload has no {attribute.name}")
-            given[attribute.name] = self._mentioned(attribute, formal)
+        missing = next((one.name for one in pattern.attributes if one.name not in self.formals), None)
+        if missing is not None:
+            raise Unsupported(f"this overload has no {missing}")
+        # lists of axes first: other lists have a number for each of the axes
+        in_order = sorted(pattern.attributes, key=lambda one: not self._is_of_axes(one.name))
+        drawn = {one.name: self._mentioned(one, self.formals[one.name]) for one in in_order}
+        given = {one.name: drawn[one.name] for one in pattern.attributes}
         names = [n for n in self.formals if n not in given]
         if names:
             slot = f"given:{path}"
@@ -79,12 +87,17 @@ class AttributeDraws:
         if isinstance(wanted, ast.Name) and wanted.id not in self.values:
             name, slot = wanted.id, f"name:{wanted.id}"
             self.slots.setdefault(name, set()).add(slot)
-            value = self.choose(slot, lambda: self._named(name, formal, self.roles[attribute.name]))
+            value = self.choose(slot, lambda: self._fitted(name, formal, self.roles[attribute.name]))
             self.values[name] = _in_type(value, formal, self.operands)
+            if self._is_of_axes(attribute.name):
+                self._note_axes(self.values[name])
             return self.values[name]
         expected = evaluate(wanted, self.scope)
         listed = kind in ("ints", "floats") and not isinstance(expected, tuple) and expected is not None
         return (expected,) if listed else expected
+
+    def _is_of_axes(self, name: str) -> bool:
+        return self.roles[name].use == AXES and kind_of(self.formals[name]) == "ints"
 
     def _present(self, names: Sequence[str], path: str) -> tuple[str, ...]:
         """Which of the attributes that a pattern does not mention are there; most of them where a word is looked at."""
@@ -124,7 +137,22 @@ class AttributeDraws:
         return {**given, name: turned}
 
     def _draw(self, formal: Formal, role: Role) -> Value:
-        return self.draws.attribute(formal, role, self.shapes, self.known, self.scope, self.outputs)
+        shapes = self.shapes
+        if self.axes is not None and role.use is None and self.draws.random.random() < _OF_AXES:
+            whole = max(shapes, key=len, default=())
+            shapes = [tuple(whole[axis] for axis in self.axes if -len(whole) <= axis < len(whole))]
+        return self.draws.attribute(formal, role, shapes, self.known, self.scope, self.outputs)
+
+    def _note_axes(self, value: Value) -> None:
+        """Remember which axes the operator names: its other lists have a number for each of them."""
+        if isinstance(value, tuple):
+            self.axes = [axis for axis in value if isinstance(axis, int)]
+
+    def _fitted(self, name: str, formal: Formal, role: Role) -> Value:
+        """A value for a name that the pattern binds, of which guards of its elements hold."""
+        drawn = self._named(name, formal, role)
+        scope = self.scope.with_values(**self.values)
+        return self.lists.fitted(name, drawn, scope, self.draws.random)
 
     def _named(self, name: str, formal: Formal, role: Role) -> Value:
         """A value for a name that the pattern binds: one that guards name, one that is bound already, or a new one."""

@@ -10,7 +10,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.instantiate import names_in
-from smartmem_rules.verification.instances.aimed import open_attribute_cases
+from smartmem_rules.verification.instances.aimed import Varied, open_attribute_cases, varied_cases
 from smartmem_rules.verification.instances.assembly import Assembly
 from smartmem_rules.verification.instances.case import DTYPES, OTHER_DTYPES, Case, Choices, NoInstance
 from smartmem_rules.verification.instances.corners import (
@@ -27,6 +27,7 @@ from smartmem_rules.verification.instances.element_guards import ElementGuards
 from smartmem_rules.verification.instances.emptied import without_elements
 from smartmem_rules.verification.instances.roles import hints_of
 from smartmem_rules.verification.instances.wishes import wishes_of
+from smartmem_rules.verification.list_guards import ListGuards
 from smartmem_rules.verification.semantics.terms import leaves
 
 _DTYPE_WEIGHTS = (60, 5, 5, 12, 4, 4, 10, 3, 2)
@@ -45,6 +46,10 @@ _EMPTY_OF_ONE = 2
 _EMPTY_AT_ONCE = 8
 _EMPTY_ALONE = 80
 """Instances of which empty ones are made where guards hold of no others."""
+_NOT_EMPTY = 60
+"""Attempts to find instances with elements where guards seem to hold of empty tensors alone."""
+_SEEN = 8
+"""Satisfied instances after which names that stood for one value in all of them are made to stand for others."""
 _EMPTY_ATTEMPTS = 40
 """How many are tried to be made of one instance, and in all; as many more for each that is found."""
 SIBLINGS = 0.3
@@ -95,6 +100,7 @@ class Search:
         self.hints = hints_of(rule.guards, right, left)
         self.wishes = wishes_of(rule.guards)
         self.elements = ElementGuards(rule.guards)
+        self.lists = ListGuards(rule.guards)
         self.early = early_guards(rule.guards, instances.base.functions)
         self.random = random.Random(seed)
         self.draws = Draws(self.random, extents_of(self.hints.literals))
@@ -133,6 +139,9 @@ class Search:
         self.empty_attempts = 0
         self.empty_found: Counter[frozenset[str]] = Counter()
         """How many were found, by the element types of the operands."""
+        self.only_empty = False
+        """Whether guards hold of empty tensors alone."""
+        self.varied = Varied()
         self.one_sided = False
         """Whether only the left side is wanted; both are then the same."""
 
@@ -143,13 +152,17 @@ class Search:
             if self.empties and not self.statistics.satisfied:
                 yield from self._empty_alone()
                 if self.statistics.satisfied:
-                    return
+                    yield from self._others_than_empty()
+                    if self.only_empty:
+                        return
             self.in_corners = True
             yield from self._corners()
             self.in_corners = False
         previous: Case | None = None
         found: Case | None = None
         while self.statistics.generated < most_attempts:
+            if self.statistics.satisfied >= _SEEN and not self.varied.is_done:
+                yield from self._varied()
             start: Choices = {}
             hard = self.steps > HARD * max(1, self.statistics.satisfied)
             if found is not None:
@@ -255,6 +268,7 @@ class Search:
             if case.satisfied and case.right is not None:
                 self.statistics.satisfied += 1
                 self.example = case.choices
+                self.varied.note(case.choices)
                 if self.narrow is None and sums_narrow(case):
                     self.narrow = case.choices["dtype"]
                 return case
@@ -316,6 +330,22 @@ class Search:
                     self.example = other.choices
                     yield other
         self.results_may_be_empty = False
+
+    def _others_than_empty(self) -> Iterator[Case | None]:
+        """Instances with elements of guards that seemed to hold of empty tensors alone, until there is one."""
+        self.only_empty = True
+        for _ in range(_NOT_EMPTY):
+            found = self.satisfy({})
+            yield found
+            if found is not None:
+                self.only_empty = False
+                break
+
+    def _varied(self) -> Iterator[Case | None]:
+        """Instances in which a name stands for another value than in all before."""
+        before, self.in_corners = self.in_corners, True
+        yield from varied_cases(self)
+        self.in_corners = before
 
     def _with_many_numbers(self, choices: Choices) -> Choices:
         """The choices with different elements in every constant of which no guard wants one number."""

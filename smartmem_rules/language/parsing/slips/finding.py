@@ -18,6 +18,7 @@ from smartmem_rules.language.parsing.slips.signatures import signatures
 from smartmem_rules.language.parsing.slips.signs import signs
 from smartmem_rules.language.parsing.slips.slip import Slip
 from smartmem_rules.language.parsing.slips.unclosed import unclosed
+from smartmem_rules.language.parsing.slips.words import words
 from smartmem_rules.language.parsing.stops import Stop
 
 _KINDS: tuple[Callable[[Stop], Slip | None], ...] = (
@@ -26,6 +27,7 @@ _KINDS: tuple[Callable[[Stop], Slip | None], ...] = (
     signs,
     axes,
     sets,
+    words,
     signatures,
     patterns,
     blocks,

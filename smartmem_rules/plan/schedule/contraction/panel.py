@@ -93,9 +93,8 @@ class PanelProblem:
         row_blocks = -(-self.m // block_rows) * self.batch
         if row_blocks < s.items and self._may_split() and not self.costly:
             tiles = max(min(total, 4), -(-total // -(-s.items // row_blocks)))
-        return self._fewer_stagings(
-            PanelSizes(rows=rows, columns=columns, block_rows=block_rows, tiles_per_block=tiles), total
-        )
+        sizes = PanelSizes(rows=rows, columns=columns, block_rows=block_rows, tiles_per_block=tiles)
+        return self._balanced(self._fewer_stagings(sizes, total), total)
 
     def _columns(self) -> int:
         """Of a register tile: all of a factor that is read where it lies, so that each of its rows is read once."""
@@ -109,6 +108,13 @@ class PanelProblem:
         wider = range(sizes.tiles_per_block, total + 1) if _staging(self.c) > self.k else ()
         found = [replace(sizes, tiles_per_block=-(-total // -(-total // tiles))) for tiles in wider]
         return min(dict.fromkeys(found), key=self.estimate, default=sizes)
+
+    def _balanced(self, sizes: PanelSizes, total: int) -> PanelSizes:
+        """On many cores the columns are divided so that the last round of work-items leaves few of them idle."""
+        if self.s.items != self.s.items_each * self.s.units or self.costly or not self._may_split():
+            return sizes
+        shares = dict.fromkeys(-(-total // items) for items in range(1, total + 1))
+        return min((replace(sizes, tiles_per_block=tiles) for tiles in shares), key=self.estimate)
 
     def tail(self, sizes: PanelSizes) -> int:
         """The rows of a chain's block that a register block of their own takes."""
@@ -168,13 +174,9 @@ class PanelProblem:
         """Bytes of the right factors."""
         return 4 * self.k * sum(self.extents) * self.batch
 
-    def estimate(self, sizes: PanelSizes, units: int = 2) -> float:
-        """Relative time: staging and register blocks of one work-item, times the turns that the cores take.
-
-        Args:
-            units: cores of the device.
-        """
-        s, vectors = self.s, sizes.columns / self.s.lanes
+    def estimate(self, sizes: PanelSizes) -> float:
+        """Relative time: staging and register blocks of one work-item, times the turns that the cores take."""
+        s, vectors, units = self.s, sizes.columns / self.s.lanes, self.s.units
         blocks = -(-sizes.block_rows // sizes.rows)
         step = register_step(s, sizes.rows, sizes.columns, self.row_bytes)
         item = blocks * sizes.tiles_per_block * (self.k * step + s.tile_overhead * sizes.rows * vectors)
@@ -186,9 +188,9 @@ class PanelProblem:
         return item * max(-(-items // units), items / units)
 
 
-def ranked(problem: PanelProblem, units: int) -> Iterator[PanelSizes]:
+def ranked(problem: PanelProblem) -> Iterator[PanelSizes]:
     """The search space, the cheapest by the cost model first."""
-    yield from sorted(problem.space(), key=lambda sizes: problem.estimate(sizes, units))
+    yield from sorted(problem.space(), key=problem.estimate)
 
 
 def _staging(c: Contraction) -> int:

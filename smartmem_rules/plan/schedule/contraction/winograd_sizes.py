@@ -186,7 +186,7 @@ def paying(
         if sizes is None:
             continue
         byte = problem.s.weights_byte
-        direct = float("inf") if default is None else panel.estimate(default, units) + byte * panel.right_bytes
+        direct = float("inf") if default is None else panel.estimate(default) + byte * panel.right_bytes
         time = problem.estimate(sizes, units) + byte * problem.right_bytes
         if time < problem.s.pays_below * direct and (best is None or time < best[0]):
             best = (time, problem, sizes)

@@ -39,7 +39,20 @@ def mended(failure: str, operator: s.Operator, place: s.Span) -> Fix:
         return counted or _another_type(operator, place, dtype, declared[2] if declared else None)
     if "used as an index" in failure:
         return advice("an index is an integer tensor or a loop's variable: declare `indices: int64[*S]`")
+    if "this index is a list" in failure:
+        return _starred(operator, place)
     return advice("change what the message names, or add a `require` that leaves such operands out")
+
+
+def _starred(operator: s.Operator, place: s.Span) -> Fix:
+    """A list of indices that stands where one index does."""
+    found = (one for one in nodes(operator.equations) if isinstance(one, s.Expression) and one.span == place)
+    index = next(found, None)
+    if index is None:
+        return advice("write `*` before it")
+    plain = isinstance(index, s.Name | s.Call | s.Subscript | s.ListOf | s.Comprehension)
+    new = f"*{print_expression(index)}" if plain else f"*({print_expression(index)})"
+    return replacement(f"write `{new}`", place, new)
 
 
 def _another_type(operator: s.Operator, place: s.Span, dtype: str, found: str | None) -> Fix:

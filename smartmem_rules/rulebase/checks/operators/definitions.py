@@ -26,6 +26,7 @@ from smartmem_rules.language.vocabulary import (
 from smartmem_rules.rulebase.checks.meant.arguments import kinds_of_operands
 from smartmem_rules.rulebase.checks.meant.closed_forms import recursion_fix
 from smartmem_rules.rulebase.checks.meant.extents import starred, with_extent_meant
+from smartmem_rules.rulebase.checks.meant.names import bare_defaults, check_extents
 from smartmem_rules.rulebase.checks.operators.clauses import check_costs, check_reference
 from smartmem_rules.rulebase.checks.scope import Scope, children, head, index_count
 
@@ -94,9 +95,10 @@ def check_operator(operator: s.Operator, functions: Functions, names: Names) -> 
     scope = _signature_scope(operator, functions).with_names(names.constants)
     # A variadic output can be counted before it is written.
     scope = scope.with_names(output.name for output in operator.outputs if output.index)
+    bare = dict(bare_defaults(operator, scope.names))
     for default in (*(item.default for item in operator.inputs), *(item.default for item in operator.attributes)):
         if default is not None:
-            yield from scope.problems(default)
+            yield from (bare.get(found.span, found) for found in scope.problems(default))
     for let in operator.lets:
         for one in scope.problems(let.value):
             yield _let_of_elements(one, let, scope) or one
@@ -192,6 +194,7 @@ def _signature_scope(operator: s.Operator, functions: Functions) -> Scope:
 
 def _check_signature(operator: s.Operator) -> Iterator[Diagnostic]:
     yield from _check_repeated_names(operator)
+    yield from check_extents(operator)
     variables = {variable.name for variable in operator.dtypes} | {IMPLICIT_DTYPE_VARIABLE}
     for variable in operator.dtypes:
         for word in variable.classes:
