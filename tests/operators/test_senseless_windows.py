@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 import smartmem_rules as sm
 from smartmem_rules.graph.errors import GraphError
@@ -29,6 +30,65 @@ def refused(operator: str, operands: dict[str, Any], attributes: dict[str, Any],
 @pytest.mark.parametrize("operator", POOLS)
 def test_pools(operator: str, given: dict[str, Any]) -> None:
     refused(operator, {"x": normal(1, 1, 6, 6)}, {"kernel_shape": [2, 2], **given}, f"{operator} requires are_")
+
+
+def bytes_of(*shape: int) -> Any:
+    return np.ones(shape, np.uint8)
+
+
+CONVOLUTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "Conv": ({"x": normal(1, 1, 6, 6), "w": normal(1, 1, 2, 2)}, {}),
+    "ConvInteger": ({"x": bytes_of(1, 1, 6, 6), "w": bytes_of(1, 1, 2, 2)}, {}),
+    "QLinearConv": (
+        {"x": bytes_of(1, 1, 6, 6)},
+        {"sx": np.float32(1), "zx": np.uint8(0), "w": bytes_of(1, 1, 2, 2), "sw": np.float32(1), "zw": np.uint8(0),
+         "sy": np.float32(1), "zy": np.uint8(0)},
+    ),
+}  # fmt: skip
+"""Operands of each operator that a run brings, and those that are constants."""
+
+
+@pytest.mark.parametrize("given", [{"kernel_shape": [3, 3]}, {"kernel_shape": [2]}, {"group": 0}, {"group": -1},
+                                   *SENSELESS])  # fmt: skip
+@pytest.mark.parametrize("operator", CONVOLUTIONS)
+def test_convolutions(operator: str, given: dict[str, Any]) -> None:
+    operands, constants = CONVOLUTIONS[operator]
+    made = model([(operator, " ".join([*operands, *constants]), "y", given)], operands, "y", constants)
+    with pytest.raises(GraphError, match=f"{operator} requires (are_windows|kernel_shape|group)"):
+        sm.optimize(made)
+
+
+@pytest.mark.parametrize("given", [{}, {"kernel_shape": [2, 2]}, {"auto_pad": "SAME_UPPER"}])
+@pytest.mark.parametrize("operator", CONVOLUTIONS)
+def test_convolutions_that_onnx_has(operator: str, given: dict[str, Any]) -> None:
+    operands, constants = CONVOLUTIONS[operator]
+    sm.optimize(model([(operator, " ".join([*operands, *constants]), "y", given)], operands, "y", constants))
+
+
+@pytest.mark.parametrize("given", [{"kernel_shape": [3, 3]}, {"group": 0}, *SENSELESS])
+def test_convolutions_with_an_activation(given: dict[str, Any]) -> None:
+    shape = {"x": [1, 1, 6, 6], "w": [1, 1, 2, 2]}
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, extents) for name, extents in shape.items()]
+    node = helper.make_node("FusedConv", ["x", "w"], ["y"], domain="com.microsoft", **given)
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * 4)
+    versions = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    made = helper.make_model(helper.make_graph([node], "case", values, [result]), opset_imports=versions)
+    with pytest.raises(GraphError, match=r"FusedConv requires (are_windows|kernel_shape|group)"):
+        sm.optimize(made)
+
+
+@pytest.mark.parametrize("given", [{"group": 0}, {"group": -1}, {"offset_group": 0}, {"offset_group": -1}])
+def test_groups_of_deformed_convolutions(given: dict[str, Any]) -> None:
+    operands = {"x": normal(1, 1, 6, 6), "w": normal(1, 1, 2, 2), "offset": normal(1, 8, 5, 5)}
+    with pytest.raises(GraphError, match=r"DeformConv requires (offset_)?group > 0"):
+        sm.optimize(model([("DeformConv", " ".join(operands), "y", given)], operands, "y", opset=19))
+
+
+@pytest.mark.parametrize(("given", "shape"), [((0, 4), (-1, 0, -1)), ((2, 2), (-1, -1)), ((1, 1), (-1, 1, -1))])
+def test_reshapes_with_two_extents_left_open(given: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    operands, constants = {"x": np.zeros(given, np.float32)}, {"shape": np.array(shape)}
+    with pytest.raises(GraphError, match="Reshape requires"):
+        sm.optimize(model([("Reshape", "x shape", "y", {})], operands, "y", constants))
 
 
 @pytest.mark.parametrize("given", [{"kernel_shape": [3, 3]}, *SENSELESS])
