@@ -15,7 +15,7 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.loading import all_nodes
 from smartmem_rules.graph.weights import graph_tensors, is_external
 from smartmem_rules.runtime.feeds import Array, compare
-from smartmem_rules.runtime.reference import complete_file
+from smartmem_rules.runtime.reference import ENDS_WHERE_EMPTY, complete_file
 from smartmem_rules.simplification.cutting import ChangedNode, Compared, Cut, cut_of
 from smartmem_rules.simplification.drawn import Drawn
 from smartmem_rules.simplification.encoding import INSIDE, is_inside
@@ -33,8 +33,6 @@ TOLERANCES = {"float16": 2e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-
 Outputs that are no floats have to be equal.
 """
 _REFERENCE = "ONNX Runtime"
-_ENDS_WHERE_EMPTY = ("GRU", "LSTM", "DynamicQuantizeLSTM")
-"""Operators with which ONNX Runtime 1.32 ends the process where a batch is empty: such models are not run so."""
 _FOLDER = "session.model_external_initializers_file_folder_path"
 
 
@@ -88,7 +86,7 @@ class Checker:
         if not self._runs:
             raise CheckError(f"ONNX Runtime cannot run {path} on random inputs, so nothing can be checked: {reason}")
         self._full = len(self._runs)
-        if not any(node.op_type in _ENDS_WHERE_EMPTY for node in all_nodes(declared.graph.node)):
+        if not any(node.op_type in ENDS_WHERE_EMPTY for node in all_nodes(declared.graph.node)):
             for feeds in inputs.empty_draws(self.feeds):
                 self._run(model, feeds)
         self._tensors = model.compared
