@@ -16,6 +16,7 @@ SPEAKERS = {
     "checking/walk.py": "reads ONNX models",
     "fuzzing/recipes": "draws ONNX models",
     "writing": "writes ONNX models",
+    "runtime/reference.py": "says where ONNX Runtime ends the process",
     "report/drawings.py": "draws the graphs of ONNX models",
     "decoding/model/graphs.py": "writes ONNX nodes around language models",
     "decoding/model/pairs.py": "reads and writes ONNX nodes of models of two decoders",

@@ -25,6 +25,7 @@ from smartmem_rules.graph.matching import raw_attribute
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.kept import KeepRules
+from smartmem_rules.runtime.reference import ENDS_WHERE_EMPTY
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 
@@ -154,6 +155,9 @@ class Kernels:
             # another implementation would draw other numbers
             names = [name for name in names if name == DEFINITIONS]
             reasons.append("its result is random")
+        if node.op_type in ENDS_WHERE_EMPTY and any(one is not None and not one.size for one in given):
+            names = [name for name in names if name != ONNXRUNTIME]
+            reasons.append(f"{ONNXRUNTIME} ends the process where it has no elements")
         for name in names:
             if (name, kind) in self._without:
                 continue

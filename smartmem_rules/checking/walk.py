@@ -26,11 +26,11 @@ from smartmem_rules.checking.opinions import Opinion, opinion
 from smartmem_rules.checking.own_references import References
 from smartmem_rules.checking.rounding import NARROWED, as_stored, narrowed, noisy, relative_noise, rounding
 from smartmem_rules.graph.errors import GraphError
+from smartmem_rules.graph.expansion.local_functions import inline_functions
 from smartmem_rules.graph.known.constants import constant_node_value, dense
 from smartmem_rules.graph.loading import (
     ModelSource,
     captured,
-    inline_functions,
     load_model,
     node_inputs,
     sorted_nodes,

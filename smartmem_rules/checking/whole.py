@@ -15,7 +15,9 @@ from onnx import numpy_helper
 from smartmem_rules.checking.kernels import ONNXRUNTIME, SINGLE, NoKernelError, as_working
 from smartmem_rules.checking.rounding import NARROWED, ROUNDING, narrowed
 from smartmem_rules.checking.walk import PARAMETERS, Walk, settled
+from smartmem_rules.graph.loading import all_nodes
 from smartmem_rules.graph.weights import is_external
+from smartmem_rules.runtime.reference import ENDS_WHERE_EMPTY
 from smartmem_rules.tensor.primitives import Array
 
 _STEPS = 4.0
@@ -32,6 +34,9 @@ def run_whole(
     """
     if any(is_external(tensor) for tensor in model.graph.initializer):
         raise NoKernelError("its weights are outside of its file, and it cannot be computed node by node")
+    ends = any(node.op_type in ENDS_WHERE_EMPTY for node in all_nodes(model.graph.node))
+    if ends and not all(np.asarray(array).size for array in feeds.values()):
+        raise NoKernelError(f"{ONNXRUNTIME} ends the process where recurrences have no elements")
     walk = Walk(draws=draws)
     walk.by[ONNXRUNTIME] += 1
     walk.single["all nodes"] += 1

@@ -19,7 +19,8 @@ def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:
     """All nodes of an ONNX model by name; an unnamed one is called as the importer calls it."""
     if model is None or is_graph(model):
         return {}
-    from smartmem_rules.graph.loading import inline_functions, load_model  # start-up time
+    from smartmem_rules.graph.expansion.local_functions import inline_functions  # start-up time
+    from smartmem_rules.graph.loading import load_model  # start-up time
 
     proto, _ = load_model(model)  # type: ignore[arg-type]
     inlined = inline_functions(proto)

@@ -9,13 +9,15 @@ import onnx
 
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.loading import domain_of
-from smartmem_rules.graph.matching import NeedsConstant, NotImported
+from smartmem_rules.graph.matching import Explained, NeedsConstant, NotAllowed, NotImported
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.extents import Dimension
 from smartmem_rules.tensor.types import TensorType
 
 _SHOWN = 4
+_DEFINE = "define an operator or an overload in a .smr file and pass it with --rules FILE"
+_CORRECT = "correct the values that these nodes have, or define an overload that takes them (--rules FILE)"
 
 
 class UncoveredNodesError(GraphError):
@@ -55,10 +57,14 @@ class Failures:
     unknown: set[str] = field(default_factory=set)
     hopeless: bool = False
     operands: dict[str, Sequence[TensorType | None]] = field(default_factory=dict)
+    advice: dict[str, None] = field(default_factory=dict)
+    """What to do, by the kinds of reasons."""
 
     def add(self, node: onnx.NodeProto, name: str, reason: Exception, types: Mapping[str, TensorType]) -> None:
         self.operands[name] = [types.get(operand) for operand in node.input]
         self.nodes.setdefault((domain_of(node.domain), node.op_type), {}).setdefault(str(reason), []).append(name)
+        if not isinstance(reason, Explained):
+            self.advice[_CORRECT if isinstance(reason, NotAllowed) else _DEFINE] = None
         if isinstance(reason, NeedsConstant):
             self.unknown |= reason.tensors
         elif not isinstance(reason, NotImported):
@@ -72,7 +78,7 @@ class Failures:
             for reason, names in reasons.items():
                 shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
                 lines.append(f"  {domain}::{operator} ({shown}): {reason}")
-        lines.append("define an operator or an overload in a .smr file and pass it with --rules FILE")
+        lines += sorted(self.advice)
         if open_:
             ranges = ", ".join(map(str, open_))
             lines.append(

@@ -17,6 +17,7 @@ from smartmem_rules.graph.expansion.bodies import Bodies, has_body, renamed_node
 from smartmem_rules.graph.expansion.control import ControlFlow
 from smartmem_rules.graph.expansion.courses import Courses
 from smartmem_rules.graph.expansion.functions import body_of, is_function
+from smartmem_rules.graph.expansion.local_functions import inline_functions
 from smartmem_rules.graph.expansion.old_forms import (
     BROADCAST_BY_RULE,
     NEWEST_OLD_OPSET,
@@ -39,7 +40,6 @@ from smartmem_rules.graph.loading import (
     Dims,
     ModelSource,
     domain_of,
-    inline_functions,
     input_types,
     load_model,
     names_of,

@@ -78,24 +78,26 @@ def opsets(model: onnx.ModelProto) -> dict[str, int]:
     return versions
 
 
-def inline_functions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with its local functions expanded; the model itself where it has none."""
-    if not model.functions:
-        return model
-    from onnx.inliner import inline_local_functions
-
-    try:
-        return inline_local_functions(model)
-    except Exception as error:
-        raise GraphError(f"the model's local functions cannot be inlined: {error}") from error
-
-
 def node_inputs(node: onnx.NodeProto) -> Iterator[str]:
     """The tensors that a node reads, those that its subgraphs take from outside included."""
     yield from (name for name in node.input if name)
+    yield from named_in_bodies(node)
+
+
+def named_in_bodies(node: onnx.NodeProto) -> Iterator[str]:
+    """The tensors that a node's subgraphs take from outside, which may be its inputs as well."""
     for attribute in node.attribute:
         if attribute.type == onnx.AttributeProto.GRAPH:
             yield from captured(attribute.g)
+
+
+def all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """The nodes, and those of the graphs inside them."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from all_nodes(graph.node)
 
 
 def names_of(graph: onnx.GraphProto) -> Iterator[str]:

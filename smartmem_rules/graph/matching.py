@@ -26,7 +26,7 @@ from smartmem_rules.tensor.expr import TensorType, tensors_read
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate_overload
 from smartmem_rules.tensor.primitives import Array
-from smartmem_rules.tensor.unmet import UnmetError
+from smartmem_rules.tensor.unmet import UnmetError, value_text
 
 _LARGEST_CONSTANT = 1 << 16
 """A tensor with more elements than this is read at run time rather than written into the equations."""
@@ -40,6 +40,14 @@ class NeedsConstant(Unsupported):
     def __init__(self, message: str, tensors: Collection[str]) -> None:
         super().__init__(message)
         self.tensors = frozenset(tensors)
+
+
+class NotAllowed(Unsupported):
+    """Definitions take a node's operands, and not the values that these or its attributes have."""
+
+
+class Explained(Unsupported):
+    """A node cannot be imported, and the message says what to do instead."""
 
 
 class NotImported(Unsupported):
@@ -107,12 +115,13 @@ class Matcher:
 
         Raises:
             NeedsConstant: one would, if it knew the values of some operands.
+            NotAllowed: none takes the values of operands or attributes.
             Unsupported: none does; the message gives the reasons.
         """
         domain = domain_of(node.domain)
         candidates = self._candidates(domain, node.op_type)
         attributes = {attribute.name: raw_attribute(attribute) for attribute in node.attribute}
-        reasons: dict[str, bool] = {}
+        reasons: dict[str, Unsupported] = {}
         unknown: set[str] = set()
         refused: list[ast.Operator] = []
         for operator in candidates:
@@ -123,13 +132,17 @@ class Matcher:
             except Unsupported as reason:
                 if not isinstance(reason, NeedsConstant):
                     refused.append(operator)
-                reasons[str(reason)] = isinstance(reason, UnmetError)
+                reasons[str(reason)] = reason
                 if isinstance(reason, NeedsConstant):
                     unknown |= reason.tensors
         if unknown:
             raise NeedsConstant("; ".join(reasons), unknown)
         # an overload that takes the operands, and refuses what they are, says more than those for other operands
-        raise Unsupported("; ".join([text for text, unmet in reasons.items() if unmet] or reasons))
+        impossible = [text for text, reason in reasons.items() if isinstance(reason, NotAllowed)]
+        unmet = [text for text, reason in reasons.items() if isinstance(reason, UnmetError)]
+        if unmet or len(impossible) == len(reasons):
+            raise NotAllowed("; ".join(impossible + unmet))
+        raise Unsupported("; ".join(reasons))
 
     def undefined(self, node: onnx.NodeProto) -> str | None:
         """Why no definition can accept the node, whatever its operands are; None if one might."""
@@ -200,7 +213,11 @@ class Matcher:
             instance = instantiate_overload(self.base, operator, types, given, wanted)
         except UnmetError as unmet:
             return unmet
-        except (Unsupported, DefinitionError, SymbolicExtentError) as reason:
+        except DefinitionError as reason:
+            values = " and ".join(f"{name} is {value_text(value)}" for name, value in sorted(given.items()))
+            where = f"where {values}" if values else "for these operands"
+            return NotAllowed(f"{operator.name} cannot be computed {where} ({reason})")
+        except (Unsupported, SymbolicExtentError) as reason:
             return Unsupported(str(reason))
         reads = frozenset(name for e in instance.equations for name in tensors_read(e.body))
         attributes = {name: instance.values.get(name) for name in compile_time_names(operator)} | dict(given)

@@ -17,6 +17,8 @@ from smartmem_rules.runtime.feeds import Array, compare, worst
 
 ONNXRUNTIME = "onnxruntime"
 EVALUATOR = "onnx.reference"
+ENDS_WHERE_EMPTY = ("GRU", "LSTM", "DynamicQuantizeLSTM")
+"""Operators with which ONNX Runtime 1.32 ends the process where an operand has no elements."""
 TOLERANCES = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """The largest error relative to the reference's largest magnitude, by the element type that a plan stores."""
 _PROTOBUF_LIMIT = 1_800_000_000

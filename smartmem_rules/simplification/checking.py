@@ -12,9 +12,10 @@ import onnx
 
 from smartmem_rules.collector import return_free_memory
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.graph.loading import all_nodes
 from smartmem_rules.graph.weights import graph_tensors, is_external
 from smartmem_rules.runtime.feeds import Array, compare
-from smartmem_rules.runtime.reference import complete_file
+from smartmem_rules.runtime.reference import ENDS_WHERE_EMPTY, complete_file
 from smartmem_rules.simplification.cutting import ChangedNode, Compared, Cut, cut_of
 from smartmem_rules.simplification.drawn import Drawn
 from smartmem_rules.simplification.encoding import INSIDE, is_inside
@@ -85,8 +86,9 @@ class Checker:
         if not self._runs:
             raise CheckError(f"ONNX Runtime cannot run {path} on random inputs, so nothing can be checked: {reason}")
         self._full = len(self._runs)
-        for feeds in inputs.empty_draws(self.feeds):
-            self._run(model, feeds)
+        if not any(node.op_type in ENDS_WHERE_EMPTY for node in all_nodes(declared.graph.node)):
+            for feeds in inputs.empty_draws(self.feeds):
+                self._run(model, feeds)
         self._tensors = model.compared
         model.close()
 

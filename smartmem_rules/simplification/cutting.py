@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import onnx
 
-from smartmem_rules.graph.loading import describe, node_inputs
+from smartmem_rules.graph.loading import describe, named_in_bodies, node_inputs
 from smartmem_rules.records import dataclass
 from smartmem_rules.simplification.types import Types, is_usable, skeleton_of, types_of
 
@@ -95,7 +95,7 @@ class Cut:
                 raise ChangedNode(f"{named}, which ONNX Runtime does not run, reads {after!r} in place of {before!r}")
             if after and after not in unseen:
                 yield Compared(f"operand {number} of {named}", after, before)
-        for name in sorted(set(node_inputs(found)) - set(found.input) - unseen):  # bodies name them as before
+        for name in sorted(set(named_in_bodies(found)) - unseen):  # bodies name them as before
             yield Compared(f"{name!r} in {named}", name, name)
 
 

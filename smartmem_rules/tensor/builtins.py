@@ -11,7 +11,7 @@ import operator
 import struct
 from collections.abc import Callable
 from functools import reduce
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TypeGuard
 
 from smartmem_rules.records import dataclass
@@ -249,6 +249,8 @@ def _unpermute(items: Value, permutation: Value) -> Value:
 def _extreme(function: Callable[..., int | float]) -> Callable[..., Value]:
     def apply(*operands: Value) -> Value:
         if len(operands) == 1:
+            if not as_list(operands[0]):
+                raise ValueError("an empty list has no least and no greatest number")
             return function(*(_number(v) for v in as_list(operands[0])))
         return spread(lambda *scalars: function(*(_number(s) for s in scalars)), *operands)
 
@@ -264,12 +266,7 @@ def _whole(value: int | float) -> int | float:
 
 
 def _cumulative(items: Value) -> Value:
-    total: int | float = 0
-    result = []
-    for item in as_list(items):
-        total += _number(item)
-        result.append(total)
-    return tuple(result)
+    return tuple(accumulate(map(_number, as_list(items)), initial=0))[1:]
 
 
 def _sum_of(items: Value) -> Value:

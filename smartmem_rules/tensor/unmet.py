@@ -47,14 +47,15 @@ def _holds(condition: ast.Expression, scope: Scope) -> bool:
 def _shown(name: str, scope: Scope) -> str | None:
     """A value or the shape of a tensor; None for what a name of a loop or of a function is."""
     if name in scope.values:
-        return _text(scope.values[name])
+        return value_text(scope.values[name])
     tensor = scope.tensors.get(name)
     if isinstance(tensor, TensorName):
-        return f"{tensor.type.dtype}{_text(tensor.type.shape)}"
+        return f"{tensor.type.dtype}{value_text(tensor.type.shape)}"
     return "absent" if name in scope.tensors and tensor is None else None
 
 
-def _text(value: Value) -> str:
+def value_text(value: Value) -> str:
+    """A value, of a list the first few members."""
     if not isinstance(value, tuple):
         return str(value)
     shown = ", ".join(map(str, value[:_MOST_ITEMS]))

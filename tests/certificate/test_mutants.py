@@ -22,7 +22,7 @@ def base() -> RuleBase:
     return load_rules()
 
 
-@pytest.mark.sampled(1400)
+@pytest.mark.sampled(1200)
 @pytest.mark.parametrize("mutant", mutants(), ids=lambda m: f"{m.name}: {m.change}"[:90])
 def test_a_mutant_is_refused_where_it_differs_from_its_rule(mutant: Mutant, base: RuleBase) -> None:
     place = -1

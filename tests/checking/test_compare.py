@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, parser
 
 from smartmem_rules.api import optimize
 from smartmem_rules.checking.compare import Comparer, Verdict, compare
@@ -166,3 +166,15 @@ def test_models_that_are_computed_as_a_whole() -> None:
     assert (verdict.passed, verdict.precision) == (True, "float32")
     for name, wrong in planted(right, np.random.default_rng(0)):
         assert compare(model, net.feeds, {"t2": wrong}).passed is False, name
+
+
+@pytest.mark.parametrize(("operator", "gates"), [("GRU", 3), ("LSTM", 4), ("RNN", 1)])
+def test_recurrences_of_empty_batches(operator: str, gates: int) -> None:
+    """ONNX Runtime ends the process where a GRU or an LSTM has an empty batch: their definitions are the reference."""
+    proto = parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 18]>
+        g (float[3, batch, 4] x, float[1, {5 * gates}, 4] w, float[1, {5 * gates}, 5] r) => (float[3, 1, batch, 5] y) {{
+            y = {operator} <hidden_size = 5> (x, w, r)
+        }}"""
+    )
+    assert optimize(proto, dims={"batch": (0, 3)}).check().passed

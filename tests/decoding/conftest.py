@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from smartmem_rules.decoding.generator import Generator
 from tests.decoding.models import model_of
 
 BOUND, BLOCK = 48, 16
+
+
+@pytest.fixture(scope="package", autouse=True)
+def kept_plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Plans of one model with one set of options are made once for all of these tests, as for users."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SMARTMEM_PLANS", str(tmp_path_factory.mktemp("plans")))
+        yield
 
 
 @pytest.fixture(scope="package")

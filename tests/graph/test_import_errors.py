@@ -227,3 +227,30 @@ def test_versions_that_no_operator_set_has(base: RuleBase, build: Build, version
     model = build([NODE("GridSample", ["x"], ["y"])], {"x": [2]}, ["y"])
     model.opset_import[0].version = version
     assert "GridSample" in message(model, base)
+
+
+def test_values_that_an_operator_cannot_have_are_to_be_corrected(build: Build) -> None:
+    """A definition of one's own is what nodes without one need."""
+    base = load_rules()
+    scales = numpy_helper.from_array(np.array([1, 1, np.nan, 2], np.float32), "scales")
+    text = message(build([NODE("Resize", ["x", "", "scales"], ["y"])], {"x": [1, 1, 4, 4]}, ["y"], [scales]), base)
+    assert "Resize cannot be computed where scales is [1.0, 1.0, nan, 2.0]" in text
+    text += message(build([NODE("Einsum", ["x"], ["y"], equation="ab->ac")], {"x": [2, 3]}, ["y"]), base)
+    assert "Einsum cannot be computed where equation is ab->ac" in text
+    assert "an empty list has no least and no greatest number" in text
+    weights = {"x": [1, 1, 4, 4], "w": [1, 1, 2, 2]}
+    text += message(build([NODE("ConvTranspose", ["x", "w"], ["y"], group=0)], weights, ["y"]), base)
+    assert "ConvTranspose requires group > 0, and group is 0" in text
+    assert text.count("correct the values that these nodes have") == 3
+    assert "define an operator or" not in text
+
+
+def test_scans_of_too_many_steps_say_what_to_do() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    g (float[1] s, float[5000, 1] x) => (float[1] z, float[5000, 1] y) {
+        z, y = Scan <num_scan_inputs = 1, body = b (float[1] a, float[1] e) => (float[1] c, float[1] d)
+            { c = Add(a, e)  d = Identity(c) }> (s, x)
+    }"""
+    found = message(onnx.parser.parse_model(text), load_rules())
+    assert "a scan of 5000 steps; it can have 1 to 4096" in found
+    assert found.endswith("write what it does as operators of whole tensors")

@@ -103,7 +103,7 @@ NORMALISED_BEFORE = [
 
 
 @pytest.mark.parametrize("nodes", NORMALISED_BEFORE, ids=["part", "repeated", "other rows"])
-def test_other_kernels_read_what_is_summed(tmp_path: Path, nodes: list[Node]) -> None:
+def test_other_kernels_read_what_is_summed(tmp_path: Path, nodes: list[Node], all_cases: bool) -> None:
     constants = {
         "u0": normal(WIDTH, DEPTH) / 8,
         "v0": normal(DEPTH, WIDTH, seed=1) / 32,
@@ -119,6 +119,9 @@ def test_other_kernels_read_what_is_summed(tmp_path: Path, nodes: list[Node]) ->
     path = tmp_path / "model.onnx"
     onnx.save(model([*first, *nodes], {"x0": normal(ROWS, WIDTH)}, "y", used), path)
     with EMULATED_UNITS.set_to("8.0"):
+        if not all_cases and nodes is not NORMALISED_BEFORE[0]:  # the kernels of one such model run
+            assert not readers_of_sums(plan_of(onnx.load(path), Mode(device="nvidia", dtype="float16")).launches)
+            return
         plan = optimize(path, device="nvidia", dtype="float16")
     assert not readers_of_sums(plan.kernels)
     assert plan.check().passed

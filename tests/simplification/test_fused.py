@@ -58,6 +58,7 @@ def test_the_nodes_of_an_operator_that_the_opset_lacks_stay(tmp_path_factory: py
     assert "Gelu" in kernels(made, path)
 
 
+@pytest.mark.exhaustive  # seconds, for a bound
 def test_a_model_of_thousands_of_views_leaves_room_for_what_follows_them() -> None:
     options = Options()
     given, folder = load_model(MODELS / "cswin_tiny.onnx")

@@ -237,3 +237,26 @@ def test_what_no_operator_computes_is_not_written(value: int, given: tuple[int, 
     writer.constant([value])
     with pytest.raises(NotExpressible):
         extent_nodes(writer, 18, {"x": given}, {})
+
+
+@pytest.mark.parametrize("operator", ["GRU", "LSTM", "RNN"])
+def test_recurrences_of_open_batches(operator: str) -> None:
+    """ONNX Runtime ends the process where a GRU or an LSTM has an empty batch, so that no run may draw one."""
+    gates = {"GRU": 3, "LSTM": 4, "RNN": 1}[operator]
+    nodes = [
+        helper.make_node("Identity", ["x"], ["i"]),
+        helper.make_node(operator, ["i", "w", "r"], ["y"], hidden_size=5),
+    ]
+    random = np.random.default_rng(0)
+    shapes = {"w": (1, 5 * gates, 4), "r": (1, 5 * gates, 5)}
+    weights = [numpy_helper.from_array(random.standard_normal(s).astype(np.float32), n) for n, s in shapes.items()]
+    given = helper.make_graph(
+        nodes,
+        "recurrence",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, "batch", 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 1, "batch", 5])],
+        weights,
+    )
+    proto = helper.make_model(given, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    made, _ = simplify_model(proto, Options())
+    assert [node.op_type for node in made.graph.node] == [operator]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, parser
 
 import smartmem_rules as sm
 from smartmem_rules.simplification import attempts as module
@@ -336,3 +336,21 @@ def test_text_does_not_keep_rules_from_the_rest() -> None:
     assert sorted(kinds(made)) == ["Cast", "Constant", "Equal", "Mul", "Relu"]
     feeds = {"x": drawn([3]), "s": np.array(["a", "b", "a"], object)}
     np.testing.assert_array_equal(run(made, feeds)[0], run(given, feeds)[0])
+
+
+def test_what_a_body_names_stays_where_its_node_reads_it_as_well() -> None:
+    given = parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 18]>
+        g (float[4] a, int64 k) => (float[4] r, float[n, 4] all) <bool t = {1}> {
+            c = Identity (a)
+            r, all = Loop (k, t, c) <body = b (int64 i, bool go, float[4] x) => (bool on, float[4] z, float[4] o) {
+                on = Identity (go)
+                z = Add (x, a)
+                o = Mul (c, z)
+            }>
+        }"""
+    )
+    made, _ = simplify_model(given, Options())
+    feeds = {"a": drawn([4]), "k": np.array(3)}
+    for found, wanted in zip(run(made, feeds), run(given, feeds), strict=True):
+        np.testing.assert_array_equal(found, wanted)

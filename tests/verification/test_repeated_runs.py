@@ -9,9 +9,12 @@ import sys
 
 import pytest
 
+LONG = ("concat_of_consecutive_slices", "cyclic_shift")
+"""Rules whose instances take seconds to find."""
+
 
 @pytest.mark.parametrize(
-    "name", ["concat_of_consecutive_slices", pytest.param("cyclic_shift", marks=pytest.mark.exhaustive)]
+    "name", ["batch_normalization_into_conv", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in LONG)]
 )
 def test_runs_of_one_seed_draw_the_same_in_every_process(name: str) -> None:
     ask = [sys.executable, "-m", "smartmem_rules.cli", "verify", "--rule", name, "--trials", "20", "--json"]

@@ -17,6 +17,7 @@ RULES = sorted(rule.name for rule in load_rules().rules() if getattr(rule, "unso
 
 SEARCHED_LONG = {
     "biased_convolution_of_integers", "elementwise_product_of_integers", "gemm_of_integers", "mean_of_integers",
+    "scaled_gemm_of_turned_integers",
 }  # fmt: skip
 """Rules of whose instances few satisfy all guards: several seconds each, with --all."""
 

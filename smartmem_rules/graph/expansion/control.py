@@ -20,7 +20,7 @@ from smartmem_rules.graph.expansion.forms import (
 )
 from smartmem_rules.graph.expansion.randomness import DOMAIN
 from smartmem_rules.graph.expansion.scans import Scans
-from smartmem_rules.graph.matching import NeedsConstant
+from smartmem_rules.graph.matching import Explained, NeedsConstant
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.extents import shape_text
@@ -297,4 +297,7 @@ def _goes_on(body: onnx.GraphProto) -> bool:
 
 
 def _too_long() -> Unsupported:
-    return Unsupported(f"a loop of more than {MOST_STEPS} steps")
+    return Explained(
+        f"a loop of more than {MOST_STEPS} steps, which would be as many copies of its body: give it a smaller trip "
+        "count, or write what it does as operators of whole tensors"
+    )

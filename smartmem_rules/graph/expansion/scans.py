@@ -8,6 +8,7 @@ import onnx
 
 from smartmem_rules.graph.expansion.bodies import MOST_STEPS, Bodies
 from smartmem_rules.graph.expansion.forms import body_inputs, entries_of, scanned_inputs
+from smartmem_rules.graph.matching import Explained
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 
@@ -61,7 +62,10 @@ class Scans:
         steps = self.bodies.length(sources, scan.axes)
         collected: list[list[str]] = [[] for _ in range(scan.results)]
         if not 0 < steps <= MOST_STEPS:
-            raise Unsupported(f"a scan of {steps} steps")
+            raise Explained(
+                f"a scan of {steps} steps; it can have 1 to {MOST_STEPS}, as each is a copy of its body: scan a "
+                "shorter axis, or write what it does as operators of whole tensors"
+            )
         for step in range(steps):
             prefix = f"{name}/{step}/"
             parts = []

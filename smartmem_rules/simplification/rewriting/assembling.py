@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from smartmem_rules.graph.loading import node_inputs, sorted_nodes
+from smartmem_rules.graph.loading import named_in_bodies, node_inputs, sorted_nodes
 from smartmem_rules.graph.model import EXTENTS, VIEW, Graph, Node
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.instances import attribute_key
@@ -218,8 +218,7 @@ def _without_identities(
     """Readers of a copy that was written for a name's sake read the tensor itself, if no body names the copy."""
     fixed = set(outputs)
     for place in region.barriers:
-        node = region.model.graph.node[place]
-        fixed |= set(node_inputs(node)) - set(node.input)
+        fixed.update(named_in_bodies(region.model.graph.node[place]))
     own = {id(node) for node in nodes[:written]}
     sources: dict[str, str] = {}
     kept = []

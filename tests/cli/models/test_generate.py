@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,17 @@ PROMPT = [5, 7, 11]
 GIVEN = ("--prompt-ids", "5,7,11", "--tokens", 6, "--bound", 48, "--block", 16)
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    path = tmp_path / "llama.onnx"
+@pytest.fixture(scope="module", autouse=True)
+def kept_plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Plans of one model with one set of options are made once for all of these tests, as for users."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SMARTMEM_PLANS", str(tmp_path_factory.mktemp("plans")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "llama.onnx"
     onnx.save(model_of("llama_tiny"), str(path))
     return path
 

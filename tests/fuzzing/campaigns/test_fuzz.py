@@ -24,7 +24,7 @@ PARTS = {"small": 3, "computed": 1, "controlled": 1, "listed": 1, "large": 1, "q
 """Sources, and how many parts of the models each draws."""
 TOGETHER = (("small", "computed"), ("controlled", "listed", "integer"), ("large", "quantised"))
 """Sources whose models one process judges: to start one and to make its first plan takes as long as ten models."""
-SAMPLES = {"small": 4, "computed": 5, "listed": 5, "large": 3, "controlled": 4, "quantised": 4, "integer": 3}
+SAMPLES = {"small": 3, "computed": 4, "listed": 4, "large": 2, "controlled": 3, "quantised": 3, "integer": 2}
 """How many models a part draws without `--all`."""
 
 

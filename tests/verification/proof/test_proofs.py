@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -56,15 +57,21 @@ def test_shipped_algebra_is_proved() -> None:
 
 
 @cache
-def unsound() -> RuleBase:
-    """The shipped rules with all planted ones."""
-    return load_rules(sorted(UNSOUND.glob("*.smr")))
+def unsound(path: Path) -> RuleBase:
+    """The shipped rules with those of a file of planted ones: to check all files takes ten seconds."""
+    return load_rules([path])
+
+
+def planted_in(name: str) -> Path:
+    """The file of a planted rule."""
+    (path,) = (path for path in UNSOUND.glob("*.smr") if re.search(rf"^rewrite {name}\b", path.read_text(), re.M))
+    return path
 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WRONG_OVER_THE_REALS)
 def test_what_is_wrong_is_not_proved(name: str) -> None:
-    base = unsound()
+    base = unsound(planted_in(name))
     (rule,) = [r for r in base.rewrites if r.name == name]
     assert prove_rewrite(rule, Instances(base), WAYS).answer != "proved"
 

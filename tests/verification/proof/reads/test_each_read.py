@@ -80,7 +80,7 @@ def test_reads_that_together_have_too_many_ways_are_proved_alone(base: RuleBase,
         assert proofs.proved == proofs.total, proofs.left
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("name", SLICED)
 def test_an_index_that_is_off_by_one_is_not_proved(base: RuleBase, name: str) -> None:
     planted, survivors = 0, []
