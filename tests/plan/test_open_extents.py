@@ -233,3 +233,22 @@ def test_rows_of_open_length_between_the_kernels_of_a_chain() -> None:
     plan = sm.optimize(model, dims={"n": (2, 9)})
     assert [launch.form for launch in plan.plan.launches] == ["chain"]
     check(model, plan, [{"n": 2}, {"n": 5}, {"n": 9}])
+
+
+@pytest.mark.parametrize("equation", ["bnd->ndb", "bnd,bnd->b", "bnd,bmd->bnm", "bnd->"])
+def test_einsum_of_ranges_from_one_on(equation: str) -> None:
+    """An axis of extent 1 is repeated only beside a longer one of its label, which one symbol cannot be."""
+    operands = ["x"] * (1 + equation.count(","))
+    node = onnx.helper.make_node("Einsum", operands, ["y"], equation=equation)
+    given = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["b", "n", 6])
+    made = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph([node], "sums", [given], [made]),
+        opset_imports=[onnx.helper.make_opsetid("", 18)],
+        ir_version=8,
+    )
+    plan = sm.optimize(model, dims={"b": (1, 4), "n": (1, 40)})
+    for b, n in ((1, 1), (4, 1), (1, 40), (3, 7)):
+        x = np.random.default_rng(b * n).standard_normal((b, n, 6)).astype(np.float32)
+        wide = [x.astype(np.float64)] * len(operands)
+        np.testing.assert_allclose(plan.run({"x": x})["y"], np.einsum(equation, *wide), rtol=1e-4, atol=1e-4)
