@@ -16,7 +16,8 @@ from onnx import helper, numpy_helper
 
 from smartmem_rules.explanation.fates import Fates, Kind
 from smartmem_rules.explanation.model_nodes import file_nodes
-from smartmem_rules.graph.loading import inline_functions, node_inputs
+from smartmem_rules.graph.expansion.local_functions import inline_functions
+from smartmem_rules.graph.loading import node_inputs
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.runtime.feeds import Array
 

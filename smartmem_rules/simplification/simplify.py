@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import onnx
 
 from smartmem_rules.graph.loading import ModelSource, load_model
-from smartmem_rules.graph.weights import graph_tensors, is_external, with_weights
+from smartmem_rules.graph.weights import with_weights
 from smartmem_rules.simplification.checking import Checking
-from smartmem_rules.simplification.drawn import is_described
-from smartmem_rules.simplification.encoding import is_inside
+from smartmem_rules.simplification.early import may_run_early
 from smartmem_rules.simplification.files import beside, copy_unchanged, put, write_model
 from smartmem_rules.simplification.in_place import Aside, read_in_place
 from smartmem_rules.simplification.options import Options, SimplifyError
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from smartmem_rules.simplification.rewriting.simplifying import Simplified
 
 _NAME = "model.onnx"
-_MEASURED = frozenset(
-    {onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE}
-)
-"""Element types of which any value is one that an input may have."""
 
 
 def simplify_file(source: Path, target: Path, options: Options) -> Report:
@@ -76,23 +71,8 @@ def _simplified(
     aside: Aside | None = None,
 ) -> tuple[Report, Simplified | None]:
     with Checking(path, model, place) as checking:
-        if _may_run_early(model):
+        if may_run_early(model):
             checking.begin({})
         from smartmem_rules.simplification.attempts import Task, attempted  # start-up time: those runs take as long
 
         return attempted(Task(model, folder, place, name, aside), options, checking)
-
-
-def _may_run_early(model: onnx.ModelProto) -> bool:
-    """Whether ONNX Runtime may run a model while it is imported.
-
-    That is so where no input holds indices, of which only the imported model tells how large they may be, and where no
-    weights lie in data files: such models are large, and what the import computes of them would add to what ONNX
-    Runtime holds. Described weights are drawn meanwhile.
-    """
-    held = {tensor.name for tensor in model.graph.initializer}
-    inputs = (value.type.tensor_type.elem_type for value in model.graph.input if value.name not in held)
-    if not all(code in _MEASURED for code in inputs):
-        return False
-    tensors = (tensor for _, tensor in graph_tensors(model.graph))
-    return all(not is_external(one) or is_inside(one) or is_described(one) for one in tensors)

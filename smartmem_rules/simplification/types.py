@@ -7,15 +7,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import onnx
-from onnx import shape_inference
+from onnx import helper, shape_inference
 
-from smartmem_rules.graph.weights import dtype_name
+from smartmem_rules.graph.weights import dtype_name, is_external
 from smartmem_rules.tensor.expr import ALL_DTYPES
 
 Types: TypeAlias = Mapping[str, onnx.TypeProto]
 
 _DATA_KEPT = 1 << 12
 """Elements of the largest tensor whose values shape inference may see."""
+MOST_ELEMENTS = 1 << 24
+"""Elements that a model may make of its own constants before the import has counted them."""
 _PRECISIONS: Mapping[int, str] = {
     onnx.TensorProto.BFLOAT16: "bfloat16",
     onnx.TensorProto.FLOAT16: "float16",
@@ -46,10 +48,45 @@ def skeleton_of(model: onnx.ModelProto) -> onnx.ModelProto:
     return made
 
 
+def elements_of_constants(model: onnx.ModelProto) -> int:
+    """How many elements the nodes make that read nothing but constants, as far as ONNX's inference says so."""
+    known = {tensor.name for tensor in model.graph.initializer}
+    nodes = []
+    for node in model.graph.node:
+        if all(name in known for name in node.input if name):
+            known.update(filter(None, node.output))
+            nodes.append(node)
+    if all(node.op_type == "Constant" for node in nodes):
+        return 0
+    part = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
+    part.graph.name = "constants"
+    part.graph.node.extend(nodes)
+    read = {name for node in nodes for name in node.input}
+    for tensor in model.graph.initializer:
+        if tensor.name in read and math.prod(tensor.dims) <= _DATA_KEPT and not is_external(tensor):
+            part.graph.initializer.append(tensor)
+        elif tensor.name in read:
+            part.graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    try:
+        inferred = shape_inference.infer_shapes(part)
+    except Exception:  # ONNX's own errors: the import says what is wrong
+        return 0
+    types = {value.name: value.type.tensor_type for value in inferred.graph.value_info}
+    made = [name for node in nodes for name in node.output if name]
+    return sum(_elements(types[name]) for name in made if name in types)
+
+
+def _elements(type_: onnx.TypeProto.Tensor) -> int:
+    known = type_.HasField("shape") and all(dim.HasField("dim_value") for dim in type_.shape.dim)
+    return math.prod(dim.dim_value for dim in type_.shape.dim) if known else 0
+
+
 def types_of(skeleton: onnx.ModelProto) -> Types:
     """The type of each tensor of the main graph of which one is known."""
+    # ONNX follows the elements of constants without a bound
+    follows = elements_of_constants(skeleton) <= MOST_ELEMENTS
     try:
-        inferred = shape_inference.infer_shapes(skeleton, check_type=False, strict_mode=False, data_prop=True)
+        inferred = shape_inference.infer_shapes(skeleton, check_type=False, strict_mode=False, data_prop=follows)
     except Exception:  # what the model itself declares is known all the same
         inferred = skeleton
     graph = inferred.graph
