@@ -31,7 +31,13 @@ _LIMITS = {
 _JOINING = frozenset({"into", "in", "of", "for", "and", "a", "by"})
 _FREE = 4
 """Keys that a block may lack for them to be listed where another one stands."""
-_UNITS = {"k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20, "g": 1 << 30}
+_UNITS = {
+    **dict.fromkeys(("b", "byte", "bytes"), 1),
+    **dict.fromkeys(("k", "kb", "kib"), 1 << 10),
+    **dict.fromkeys(("m", "mb", "mib"), 1 << 20),
+    **dict.fromkeys(("g", "gb", "gib"), 1 << 30),
+}
+_OTHER_UNITS = frozenset({"s", "ms", "us", "ns", "hz", "khz", "mhz", "ghz", "flops", "gflops", "tflops", "bits"})
 _DTYPES = {
     **dict.fromkeys(("half", "fp16", "f16"), "float16"),
     **dict.fromkeys(("float", "single", "fp32", "f32"), "float32"),
@@ -174,6 +180,27 @@ def glued(entry: Entry) -> Iterator[tuple[int, str, Fix]]:
             continue
         new = str(int(first * _UNITS[second.lower()])) if second.lower() in _UNITS else str(first)
         yield number, f"{first}{second}", edit(f"a number has no unit: write `{new}`", Edit(whole, new))
+
+
+def unit_meant(key: Key, entry: Entry) -> tuple[int, str, Fix] | None:
+    """A unit that stands apart behind a number: its place among the values, what is wrong, and what to do."""
+    if key.kind != "number":
+        return None
+    for number, (size, unit) in enumerate(zip(entry.values, entry.values[1:], strict=False)):
+        word = str(unit).lower()
+        if isinstance(size, str) or not isinstance(unit, str) or word not in _UNITS.keys() | _OTHER_UNITS:
+            continue
+        message = f"`{key.name}` takes a number without its unit, not `{size} {unit}`"
+        place, end = entry.place(f"value:{number}"), entry.place(f"value:{number + 1}")
+        whole = place._replace(end_line=end.end_line, end_column=end.end_column)
+        if key.meaning.startswith("bytes") and word in _UNITS:
+            new = str(int(size * _UNITS[word]))
+            return number + 1, message, edit(f"the number counts bytes: write `{new}`", Edit(whole, new))
+        if word in re.findall(r"[a-z]+(?!/)", f"{key.name.replace('_', ' ')} {key.meaning}".lower()):
+            return number + 1, message, edit(f"leave the unit out: write `{size}`", Edit(whole, str(size)))
+        said = f"leave `{unit}` out, and write the number in the unit that `{key.name}` has"
+        return number + 1, message, advice(said)
+    return None
 
 
 def joined_meant(key: Key, entry: Entry) -> Fix | None:

@@ -126,16 +126,13 @@ def _in_quotes(stop: Stop) -> Fix:
 
 def rangeless(stop: Stop) -> Span | None:
     """The place of a reduction without a range: parsing goes on behind it, and stops only where that makes no sense."""
-    match = _RANGELESS.search(stop.text)
-    if match is None:
-        return None
-    line = stop.text.count("\n", 0, match.start()) + 1
-    column = match.start() - stop.text.rfind("\n", 0, match.start())
-    return Span(stop.span.file, line, column, line, column + stop.text.index(")", match.start()) + 1 - match.start())
+    text = stop.without_words().text
+    match = _RANGELESS.search(text)
+    return None if match is None else stop.between(match.start(), text.index(")", match.start()) + 1)
 
 
 def _reduction(stop: Stop) -> Fix | None:
-    text = stop.before
+    text = stop.without_words().before
     if rangeless(stop) is not None:
         return advice("a reduction names its range: `sum(k < K) x[k]`")
     if re.search(r"\b(sum|max|min|prod|mean|any|all)\s*\([^()]*<[^()]*,[^()]*$", text):

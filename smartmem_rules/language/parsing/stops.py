@@ -53,6 +53,12 @@ class Stop:
         place = len(self.text)
         return replace(self, text=code[:place], rest=code[place:])
 
+    def without_words(self) -> Stop:
+        """The same with blanks in place of comments and of texts in quotes."""
+        code = _COMMENT.sub(lambda match: " " * len(match[0]), self.whole)
+        place = len(self.text)
+        return replace(self, text=code[:place], rest=code[place:])
+
     def by_hand(self) -> bool:
         """Whether people write such an item; a search for what stands before a place squares longer words and gaps."""
         return len(self.whole) <= LONGEST and _UNWRITTEN.search(self.whole) is None

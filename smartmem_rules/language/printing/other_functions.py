@@ -74,19 +74,29 @@ _OPERATORS = {
     **dict.fromkeys(("Ln",), "Log"),
 }
 """Operators of frameworks and what they are in ONNX."""
-_KINDS = {
+_NUMBERS = {
     **dict.fromkeys(("half", "fp16", "f16"), "float16"),
+    **dict.fromkeys(("bf16", "bfloat"), "bfloat16"),
     **dict.fromkeys(("double", "fp64", "f64"), "float64"),
     **dict.fromkeys(("single", "fp32", "f32"), "float32"),
-    **dict.fromkeys(("long", "i64"), "int64"),
-    **dict.fromkeys(("i32",), "int32"),
+    **dict.fromkeys(("long", "longlong", "i64", "s64", "int64_t"), "int64"),
+    **dict.fromkeys(("i32", "s32", "int32_t"), "int32"),
+    **dict.fromkeys(("short", "i16", "s16", "int16_t"), "int16"),
+    **dict.fromkeys(("char", "schar", "i8", "s8", "int8_t"), "int8"),
+    **dict.fromkeys(("ulong", "u64", "uint64_t", "size_t"), "uint64"),
+    **dict.fromkeys(("uint", "unsigned", "u32", "uint32_t"), "uint32"),
+    **dict.fromkeys(("ushort", "u16", "uint16_t"), "uint16"),
+    **dict.fromkeys(("byte", "uchar", "u8", "uint8_t"), "uint8"),
+    **dict.fromkeys(("boolean", "bool_t", "i1"), "bool"),
+}
+"""Dtypes of other languages."""
+_KINDS = {
     **dict.fromkeys(("integer",), "int"),
-    **dict.fromkeys(("boolean",), "bool"),
     **dict.fromkeys(("str", "text", "char"), "string"),
     **dict.fromkeys(("list", "tuple", "array", "vector"), "ints"),
     **dict.fromkeys(("number", "real", "scalar"), "float"),
 }
-"""Dtypes and kinds of attributes of other languages."""
+"""Kinds of attributes of other languages, and the dtype of texts."""
 _TYPES_OF_C = {
     **dict.fromkeys(
         ("double", "single", "half", "fp32", "fp64", "f32", "f64", "float32", "float64", "float16"), "float"
@@ -134,7 +144,9 @@ def operator_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix 
 
 def kind_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix | None:
     """The dtype or the kind of attribute that other languages call by a name."""
-    same = _KINDS.get(name.lower())
+    same = _NUMBERS.get(name.lower())
+    if same not in known:
+        same = _KINDS.get(name.lower())
     if same not in known and name in _TYPES_OF_C:
         same = _TYPES_OF_C[name]
     return replacement(f"write `{same}`", place, same) if same is not None and same in known else None
@@ -142,8 +154,13 @@ def kind_elsewhere(name: str, place: s.Span, known: Collection[str]) -> Fix | No
 
 def text_elsewhere(word: str, place: s.Span) -> Fix | None:
     """The dtype that other languages call by a word, as a text."""
-    same = _KINDS.get(word.lower())
-    return replacement(f'write `"{same}"`', place, f'"{same}"') if same in DTYPES and same != "string" else None
+    same = dtype_elsewhere(word)
+    return replacement(f'write `"{same}"`', place, f'"{same}"') if same is not None else None
+
+
+def dtype_elsewhere(word: str) -> str | None:
+    """The dtype that other languages call by a word."""
+    return _NUMBERS.get(word.lower())
 
 
 _ONNX_DTYPES = (

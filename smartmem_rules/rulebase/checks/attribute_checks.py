@@ -23,7 +23,7 @@ from smartmem_rules.language.fixes import (
     replacement,
     spelling,
 )
-from smartmem_rules.language.printing.other_functions import dtype_of_onnx
+from smartmem_rules.language.printing.other_functions import dtype_of_onnx, text_elsewhere
 from smartmem_rules.language.printing.printer import print_expression, print_pattern
 from smartmem_rules.rulebase.checks.meaning_checks import ADMITTED, CALLED, EXAMPLES, kind_of, meant_by
 from smartmem_rules.tensor.expr import ALL_DTYPES
@@ -51,7 +51,14 @@ def check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator]
         elif attribute.name in first:
             message = f"the attribute `{attribute.name}` is given twice"
             secondary = (first[attribute.name].place("name"), "it is given here already")
-            left_out = advice("leave one of them out; a guard compares values: `where t == u`")
+            both = [one.value for one in (first[attribute.name], attribute)]
+            compared = all(isinstance(one, s.Name) for one in both)
+            shown = " or ".join(f"`{attribute.name} = {print_expression(one)}`" for one in both)
+            left_out = advice(
+                "leave one of them out; a guard compares values: `where t == u`"
+                if compared
+                else f"leave one of them out: {shown}"
+            )
             yield Diagnostic(Code.DUPLICATE_NAME, "error", message, place, secondary=secondary, fix=left_out)
         elif isinstance(attribute.value, s.Name) and attribute.value.id in _FOREIGN:
             word, kinds = (
@@ -182,7 +189,8 @@ def _check_dtype(value: s.Expression) -> Iterator[Diagnostic]:
     """A text that is the name of no dtype, or the name of one without quotes."""
     match value:
         case s.Text(value=word) if word not in ALL_DTYPES:
-            fix = spelling(word, ALL_DTYPES, value.span, '"{}"') or advice(f"write one of {any_of(ALL_DTYPES, 30)}")
+            meant = text_elsewhere(word, value.span) or spelling(word, ALL_DTYPES, value.span, '"{}"')
+            fix = meant or advice(f"write one of {any_of(ALL_DTYPES, 30)}")
             yield Diagnostic(Code.UNKNOWN_DTYPE, "error", f'there is no dtype "{word}"', value.span, fix=fix)
         case s.Name(id=word) if word in ALL_DTYPES or _LIKE_A_DTYPE.fullmatch(word):
             message = f"a dtype is a text, which stands in quotes; `{word}` is a name, which any dtype may have"

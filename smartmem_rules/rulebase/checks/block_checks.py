@@ -15,6 +15,7 @@ from smartmem_rules.language.block_meanings import (
     name_meant,
     no_expression,
     subjects_meant,
+    unit_meant,
     value_meant,
 )
 from smartmem_rules.language.blocks.keys import Key, values_of
@@ -143,6 +144,12 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
     for number, shown, fix in glued(entry):
         place = entry.place(f"value:{number}")
         yield Diagnostic(Code.BAD_VALUE, "error", f"`{shown}` is no number", place, fix=fix)
+        return
+    unit = unit_meant(key, entry)
+    if unit is not None:
+        number, message, fix = unit
+        place, note = entry.place(f"value:{number}"), f"it means: {key.meaning}"
+        yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=note, fix=fix)
         return
     if count < key.least or (key.most is not None and count > key.most):
         wanted = (

@@ -98,7 +98,9 @@ def check(
     only: Collection[str] | None = None,
     right: Collection[str] = (),
 ) -> list[Diagnostic]:
-    """The problems of modules that are used together, in the order of their text.
+    """The problems of modules that are used together: errors, warnings, and warnings about two rules together.
+
+    Each of these stand in the order of their text.
 
     Args:
         deep: files whose items are also tried at operand types and compared with one another; all where None.
@@ -114,7 +116,7 @@ def check(
     found = [one for one in found if only is None or one.span.file in only]
     found += checker.deep_problems({one.span for one in found if one.severity == "error"}, deep)
     lines = {module.span.file: module.text.split("\n") for module in modules} if found else {}
-    return [with_certain_edits(one, lines) for one in _in_order_of_text(found, modules)]
+    return [with_certain_edits(one, lines) for one in _in_order(found, modules)]
 
 
 @dataclass
@@ -318,13 +320,16 @@ class Places:
         return first < len(found) and found[first] <= (span.end_line, span.end_column)
 
 
-def _in_order_of_text(found: Iterable[Diagnostic], modules: Sequence[s.Module]) -> list[Diagnostic]:
-    """Each message once: the members of a family stand at one place."""
+def _in_order(found: Iterable[Diagnostic], modules: Sequence[s.Module]) -> list[Diagnostic]:
+    """Each message once, as the members of a family stand at one place; what is wrong before what only may be."""
     place = {module.span.file: number for number, module in reversed(list(enumerate(modules)))}
     once = {(one.code, one.span, one.message if one.severity == "error" else ""): one for one in reversed(list(found))}
-    return sorted(
-        reversed(once.values()), key=lambda one: (place.get(one.span.file, 0), one.span.line, one.span.column)
-    )
+
+    def key(one: Diagnostic) -> tuple[bool, bool, int, int, int]:
+        pair = one.code == Code.INVERSE_PAIR  # what a rule does by itself tells more
+        return one.severity != "error", pair, place.get(one.span.file, 0), one.span.line, one.span.column
+
+    return sorted(reversed(once.values()), key=key)
 
 
 def _check_names(items: Iterable[s.Item]) -> Iterator[Diagnostic]:

@@ -10,6 +10,7 @@ from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import family_name
 from smartmem_rules.language.fixes import advice, inserted, replacement
 from smartmem_rules.rulebase.checks.meant.copies import copy_fix, operator_meant
+from smartmem_rules.rulebase.identity import is_shipped
 
 
 def check_kept_already(rules: Sequence[s.Keep]) -> Iterator[Diagnostic]:
@@ -68,27 +69,41 @@ def check_relations(
                 continue
             if relations.subsumes(rule, other):
                 known |= {(rule.name, other.name), (other.name, rule.name)}
-                yield _subsumed(rule, other, relations.subsumes(other, rule), operators)
+                yield from _subsumed(rule, other, relations.subsumes(other, rule), operators)
         for later, other in by_shapes.get(shapes[id(rule)][::-1], []):
             if later <= place or not (id(rule) in meant or id(other) in meant):
                 continue
             if root(rule.left) and relations.inverse(rule, other):
-                message = f"`{other.name}` takes back what `{rule.name}` does"
-                secondary = (rule.place("name"), f"`{rule.name}` is here")
-                fix = advice("write one rule with `<=>`, or guards of which only one can hold")
-                yield Diagnostic(
-                    Code.INVERSE_PAIR, "warning", message, other.place("name"), secondary=secondary, fix=fix
-                )
+                yield _inverse(rule, other)
+
+
+def _inverse(first: s.Rewrite, second: s.Rewrite) -> Diagnostic:
+    """Two rules of which each takes the other's step back; the one is told that its author can change."""
+    fix = advice("write one rule with `<=>`, or guards of which only one can hold")
+    if is_shipped(second.span.file) and not is_shipped(first.span.file):
+        first, second = second, first
+    does = f"`{first.name}`"
+    if is_shipped(first.span.file) and not is_shipped(second.span.file):
+        does = f"the built-in rule {does}"
+        fix = advice(f"leave `{second.name}` out, or give it a guard that refuses what {does} makes")
+    message = f"`{second.name}` takes back what {does} does"
+    secondary = (first.place("name"), f"`{first.name}` is here")
+    return Diagnostic(Code.INVERSE_PAIR, "warning", message, second.place("name"), secondary=secondary, fix=fix)
 
 
 def _subsumed(
     general: s.Rewrite, specific: s.Rewrite, mutual: bool, operators: Mapping[str, Sequence[s.Operator]]
-) -> Diagnostic:
+) -> Iterator[Diagnostic]:
+    """A rule that another one makes needless; a user's rule may well be more general than a built-in one."""
+    if is_shipped(specific.span.file) and not is_shipped(general.span.file):
+        if not mutual:
+            return
+        general, specific = specific, general
     secondary = (general.place("name"), f"`{general.name}` is here")
     if mutual:
         message = f"`{specific.name}` says the same as `{general.name}`"
         note = "operands of commutative operators may stand in the other order"
-        return Diagnostic(
+        yield Diagnostic(
             Code.DUPLICATE_REWRITE,
             "error",
             message,
@@ -97,13 +112,14 @@ def _subsumed(
             note=note,
             fix=copy_fix(specific, general, operators),
         )
+        return
     message = f"`{specific.name}` adds nothing to `{general.name}`, which is more general"
     text = "remove the narrower rule"
     fix = replacement(text, specific.span, "") if family_name(specific.name) == specific.name else advice(text)
     meant = operator_meant(specific, general, operators)
     if meant is not None:
         fix = advice(f"{meant}, or {text}")
-    return Diagnostic(Code.SUBSUMED, "warning", message, specific.place("name"), secondary=secondary, fix=fix)
+    yield Diagnostic(Code.SUBSUMED, "warning", message, specific.place("name"), secondary=secondary, fix=fix)
 
 
 def check_termination(rule: s.Rewrite, operators: Mapping[str, Sequence[s.Operator]]) -> Iterator[Diagnostic]:

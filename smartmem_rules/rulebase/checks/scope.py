@@ -21,7 +21,8 @@ from smartmem_rules.language.vocabulary import (
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.fitting_names import fitting
 from smartmem_rules.rulebase.checks.meant.arguments import check_arguments
-from smartmem_rules.rulebase.checks.meant.names import hidden_name, index_meant
+from smartmem_rules.rulebase.checks.meant.dtypes import bare_dtype, with_dtype_of_cast
+from smartmem_rules.rulebase.checks.meant.names import VALUES_ELSEWHERE, hidden_name, index_meant
 from smartmem_rules.rulebase.checks.meant.new_axes import new_axes
 from smartmem_rules.rulebase.checks.meant.predicates import own_predicate
 
@@ -108,7 +109,7 @@ class Scope:
         if isinstance(expression, s.Name):
             yield from self._name(expression)
         elif isinstance(expression, s.Call):
-            yield from self._call(expression)
+            yield from (with_dtype_of_cast(one, expression) for one in self._call(expression))
         elif isinstance(expression, s.Subscript):
             yield from self._subscript(expression)
         elif isinstance(expression, s.Term):
@@ -166,7 +167,8 @@ class Scope:
         alike = (known for known in self.names if known[:1].isupper() == name.id[:1].isupper())
         wanted = self.wanted.get(name.span)
         meant = fitting(name.id, name.span, wanted, self.names, self.kinds) if wanted is not None else None
-        fix = spelling(name.id, alike, name.span) or meant or self._known_names(name.id)
+        meant = spelling(name.id, alike, name.span) or meant or bare_dtype(name)
+        fix = meant or self._known_names(name.id)
         fix = index_meant(name, self.extents, self.bounds) or fix
         if name.id in self.attributes:
             operator = self.attributes[name.id]
@@ -186,8 +188,8 @@ class Scope:
             fix = advice(
                 f"`{name.id}` follows the guards: remove the comma or the `and` before it, or write a guard there"
             )
-        if name.id in _VALUES:
-            fix = replacement(f"write `{_VALUES[name.id]}`", name.span, _VALUES[name.id])
+        if name.id in VALUES_ELSEWHERE:
+            fix = replacement(f"write `{VALUES_ELSEWHERE[name.id]}`", name.span, VALUES_ELSEWHERE[name.id])
         yield Diagnostic(self.unknown, "error", message, name.span, fix=fix)
 
     def _known_names(self, unknown: str) -> Fix:
@@ -356,10 +358,6 @@ def _indices_apart(read: s.Subscript) -> Diagnostic:
     return Diagnostic(Code.INDEX_COUNT, "error", message, read.span, fix=fix)
 
 
-_VALUES = {
-    "None": "none", "null": "none", "nil": "none", "True": "true", "False": "false", "NaN": "nan", "Inf": "inf",
-    "pi": "3.141592653589793", "PI": "3.141592653589793", "INFINITY": "inf",
-}  # fmt: skip
 _CLAUSES = frozenset({"explores", "defers", "relaxes", "tags", "cites", "unsound", "where"})
 
 

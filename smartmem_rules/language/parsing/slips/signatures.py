@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from smartmem_rules.language.fixes import Edit, advice, edit
+from smartmem_rules.language.fixes import Edit, advice, applied, edit
 from smartmem_rules.language.parsing.slips.slip import Slip, all_of, line_end, told, written
 from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.vocabulary import ATTRIBUTE_KINDS, CONSTANT_KINDS, DTYPE_WORDS
 
+_CONST = r"const\s+\w+\s*:\s*\w+\??"
 _TYPE_WORDS = DTYPE_WORDS | ATTRIBUTE_KINDS | {"T", "double", "half", "long", "auto", "Tensor"}
 
 
@@ -25,7 +26,8 @@ def signatures(stop: Stop) -> Slip | None:
         new = stop.whole[begin:end].replace("-", "_")
         return written(stop, "a name is one word: letters, digits and `_`", begin, end, new)
     if re.match(r"operator\b[^{]*$", before):
-        return _parts(stop) or _variables(stop) or _order(stop) or _inputs(stop) or _shapes(stop) or _outputs(stop)
+        ways = (_constants, _parts, _variables, _order, _inputs, _shapes, _outputs)
+        return next(filter(None, (way(stop) for way in ways)), None)
     if re.match(r"(function|predicate)\b", before):
         return _function(stop)
     prefix = re.compile(r"(commutative|internal|override|view)\s+operator\b[^{]*\{").match(stop.whole, len(stop.text))
@@ -85,6 +87,34 @@ def _variables(stop: Stop) -> Slip | None:
     if stop.found in (">", ",") and more is not None and more[2] in DTYPE_WORDS:
         return written(stop, "classes of one variable stand between `|`", *more.span(1), " |")
     return None
+
+
+def _constants(stop: Stop) -> Slip | None:
+    """`const axes: ints` among the attributes."""
+    whole, sign = stop.whole, stop.whole.find(";")
+    word = re.search(r"[;,]\s*(const)\s+$", stop.text)
+    if word is None or "->" in stop.before or not 0 <= sign < word.start(1):
+        return None
+    begin = word.start(1)
+    one = re.compile(_CONST).match(whole, begin)
+    if one is None:
+        return None
+    message = f"`{one[0]}` is an input, which stands before the `;`"
+    where = stop.between(begin, one.end())
+    if re.compile(r"\s*=").match(whole, one.end()):
+        return Slip(advice("write it before the `;`, without a default: an input has none"), where, message)
+    first = re.compile(rf";\s*{_CONST}(?:\s*,\s*{_CONST})*\s*(,)?").match(whole, sign)
+    joined = "" if re.search(r"\(\s*$", whole[:sign]) else ","
+    end = sign + 1 + (not joined and whole[sign + 1 : sign + 2] == " ")
+    if first is not None:
+        changes = [Edit(stop.between(sign, end), joined)]
+        changes += [Edit(stop.between(*first.span(1)), ";")] if first[1] else []
+    else:
+        moved = f"{joined} {one[0]}".lstrip()
+        changes = [Edit(stop.between(sign, sign), moved), Edit(stop.between(word.start(), one.end()), "")]
+    shown = re.search(r"\([^{}]*\)(?=\s*->)", applied(whole, changes))
+    said = f"write `{' '.join(shown[0].split())}`" if shown is not None else "write it before the `;`"
+    return Slip(edit(said, *changes), where, message)
 
 
 def _parts(stop: Stop) -> Slip | None:

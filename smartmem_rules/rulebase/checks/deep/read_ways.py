@@ -195,23 +195,18 @@ class LeavingRead:
                 "again and again"
             )
             return
-        others = [
-            print_expression(one)
-            for item in self.operator.inputs
-            for one in (item.type.shape if item.type is not None else ())
-            if isinstance(one, s.Name) and one.id != extent.shown()
-        ]
-        runs = {one.id for one in nodes(_bound(self.operator, self.equation, name)) if isinstance(one, s.Name)}
-        for other in dict.fromkeys(others):
-            if (
-                {other, extent.shown()} == runs
-                and len(self.below[name].terms) == 1
-                and helps(_replacing(self.item.span, f"{name} // {other}"))
-            ):
-                below = print_expression(_bound(self.operator, self.equation, name))
-                said = f"`{name}` runs below {below}, and {self._place} has {extent.shown()} elements"
-                yield advice(f"{said}: write `{name} // {other}`, or `{name} % {extent.shown()}`")
-                return
+        bound = _bound(self.operator, self.equation, name)
+        other = _other_factor(bound, extent.shown())
+        new = f"{name} // {other}"
+        if other is not None and helps(_replacing(self.item.span, new)):
+            said = f"`{name}` runs below {print_expression(bound)}, and {self._place} has {extent.shown()} elements"
+            quotients = [one for one in self.read.items if isinstance(one, s.Binary) and one.operator == "//"]
+            beside = [print_expression(one) for one in quotients if print_expression(one.right) == other]
+            if beside:
+                yield replacement(f"{said}: write `{new}`, as `{beside[0]}` beside it", self.item.span, new)
+            else:
+                yield advice(f"{said}: write `{new}`, or `{name} % {extent.shown()}`")
+            return
         behind = self._behind()
         if behind is not None and helps(_replacing(self.item.span, behind)):
             said = f"`{name}` goes on where the other branch ends, and {self._place} begins at 0"
@@ -253,7 +248,11 @@ class LeavingRead:
         if item == name:
             runs = self.below[name].shown()
             said = f"`{item}` runs below {runs}, and {self._place} has {most}: give the result as many, `{result}`"
-        ways = f", or write `{self._with_else}`"
+        otherwise = f"{'leave `view` out and ' * self.equation.view}write `{self._with_else}`"
+        ways = f", or {otherwise}"
+        if item == name and not isinstance(output.type.shape[axis], s.Name):  # the author computed this extent
+            said = f"`{item}` runs below {runs}, and {self._place} has {most}: {otherwise}"
+            ways = f", or give the result as many, `{result}`"
         shorter = _replacing(output.type.shape[axis].span, extent.shown())
         needed = Linear(1).plus(extent, -1).at_most_zero()
         if helps(shorter):
@@ -354,6 +353,17 @@ def _bound(operator: s.Operator, equation: s.EquationSyntax, name: str) -> s.Exp
     """The extent of the result that an index of it runs over."""
     output = next(one for one in operator.outputs if one.name == equation.tensor)
     return output.type.shape[[binder.name for binder in equation.indices].index(name)]
+
+
+def _other_factor(bound: s.Expression, extent: str) -> str | None:
+    """What an extent is multiplied by to give a bound."""
+    match bound:
+        case s.Binary(operator="*", left=left, right=right):
+            pairs = (left, right), (right, left)
+            other = next((times for one, times in pairs if print_expression(one) == extent), None)
+            return print_expression(other) if isinstance(other, s.Name) else None
+        case _:
+            return None
 
 
 def _condition(equation: s.EquationSyntax, read: s.Subscript, form: Linear) -> s.Expression | None:

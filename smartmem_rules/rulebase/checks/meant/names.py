@@ -13,6 +13,14 @@ from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement
 from smartmem_rules.language.vocabulary import VALUE_WORDS
 
 _INDICES = "klmnpqrstuvw"
+VALUES_ELSEWHERE = {
+    **dict.fromkeys(("None", "Null", "NULL", "null", "nil", "nullptr"), "none"),
+    "True": "true", "False": "false", "NaN": "nan", "Inf": "inf", "INFINITY": "inf",
+    "pi": "3.141592653589793", "PI": "3.141592653589793",
+}  # fmt: skip
+"""What the values of other languages are called here."""
+_KINDS_OF_VALUES = {"true": ("bool",), "false": ("bool",)}
+_FLOATS = ("float", "floats")
 _DEFAULTS = {"int": "0", "ints": "[0]", "float": "1.0", "floats": "[1.0]", "bool": "true"}
 
 
@@ -83,7 +91,13 @@ def bare_defaults(operator: s.Operator, names: Collection[str]) -> Iterator[tupl
             if word.id in names or word.id in VALUE_WORDS:
                 continue
             message = f"`{word.id}` is not defined here"
-            if one.kind in ("string", "strings"):
+            value = VALUES_ELSEWHERE.get(word.id)
+            if value == "none" and word is one.default:
+                said = f"write `none`: then the attribute may be absent, and `present({one.name})` asks whether it is"
+                fix = replacement(said, word.span, "none")
+            elif value is not None and one.kind in _KINDS_OF_VALUES.get(value, _FLOATS) and value != "none":
+                fix = replacement(f"write `{value}`", word.span, value)
+            elif one.kind in ("string", "strings"):
                 what = "is a text, which stands" if one.kind == "string" else "is a list of texts, which stand"
                 message = f"`{one.name}` {what} in quotes; {message}"
                 fix = replacement(f'write `"{word.id}"`', word.span, f'"{word.id}"')
