@@ -1,9 +1,9 @@
-{% from "entry.cl" import entry, numbered_in_group %}
+{% from "entry.cl" import entry, local_id %}
 {% from "group_product.cl" import product, finished, each, met %}
 {% from "matrix_product.cl" import unit_product, fetched_ahead %}
 {# Which sums are a work-group's own, and which of them are those of a work-item. #}
 {% macro places() %}
-    const int thread = {{ numbered_in_group(s.threads) }};
+    const int thread = {{ local_id(s.threads) }};
     const int column_tile = group % {{ column_tiles }};
     const int first_row = group / {{ column_tiles }} % {{ row_tiles }} * {{ s.rows }};
     const int {{ batch }} = group / {{ column_tiles * row_tiles }}{% if splits > 1 %} / {{ splits }}{% endif %};

@@ -4,12 +4,12 @@
 {% macro contracted(how) %}
 #pragma OPENCL FP_CONTRACT {{ how }}
 {%- endmacro %}
-{# A work-item's number in its work-group of so many. Compilers that do not know its range divide as for negative
-   numbers, once for each element of a tile; of a power of two the mask says it. #}
-{% macro numbered_in_group(threads) -%}
+{# The local ID of a work-item, in a work-group of so many. Compilers that do not know the range of the ID divide as for
+   negative numbers, once for each element of a tile. Where the work-group's size is a power of two, a mask tells it. #}
+{% macro local_id(threads) -%}
 (int)get_local_id(0){% if threads.bit_count() == 1 %} & {{ threads - 1 }}{% endif %}
 {%- endmacro %}
-{# The same of a number that is not negative. #}
+{# A number that is not negative, so that compilers know it. #}
 {% macro not_negative(text) -%}
 ({{ text }}) & 0x7fffffff
 {%- endmacro %}

@@ -1,4 +1,4 @@
-{% from "entry.cl" import entry, not_negative, numbered_in_group %}
+{% from "entry.cl" import entry, not_negative, local_id %}
 {{ order }}
 {% for text in functions %}
 {{ text }}
@@ -17,7 +17,7 @@ __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited 
     volatile __global int* state = (volatile __global int*){{ state }};
     __local float smr_local[{{ local_floats }}] __attribute__((aligned(16)));
     __local int smr_task[2];
-    const int thread = {{ numbered_in_group(threads) }};
+    const int thread = {{ local_id(threads) }};
     int member = -1;
     if (thread == 0) smr_task[1] = 0;
     if (thread == {{ threads - 1 }}) smr_task[0] = smr_order_take(state);
