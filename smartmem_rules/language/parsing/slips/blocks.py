@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
-from smartmem_rules.language.fixes import Edit, edit
+from smartmem_rules.language.fixes import Edit, advice, edit
 from smartmem_rules.language.parsing.slips.slip import Slip, all_of, line_end, written
 from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.schema import keys_of_kind
@@ -61,6 +62,13 @@ def _values(stop: Stop) -> Slip | None:
         new = f'"{stop.whole[bare.start(2) : end].strip()}"'
         said = f"the value of `{bare[1]}` is a text: write `{new}`"
         return Slip(edit(said, Edit(stop.between(bare.start(2), end), new)))
+    computed = re.search(r"(?<![\w.])(\d+(?:\.\d+)?)\s*$", stop.text)
+    more = re.match(r"(?:\s*(?:\*\*?|/|\+|-|<<)\s*\d+(?:\.\d+)?)+(?=\s*[;}])", stop.rest)
+    if computed is not None and more is not None:
+        new = _computed(computed[1] + more[0])
+        return written(
+            stop, f"values are numbers as they are: write `{new}`", computed.start(1), place + more.end(), new
+        )
     bracketed = re.match(r"(?:\{([^{}]*)\}|\[([^\[\]]*)\]|\(([^()]*)\))(?:[ \t]*;)?", stop.rest)
     key = re.search(r"[;{\n]\s*(\w+)\s*$", stop.text)
     if bracketed is None or key is None or stop.found not in ("{", "[", "("):
@@ -70,6 +78,22 @@ def _values(stop: Stop) -> Slip | None:
     return Slip(edit(said, Edit(stop.between(place, place + bracketed.end()), f"{values};")))
 
 
+def _computed(text: str) -> str:
+    """What a term of numbers is, as Python and C compute it."""
+    powers = re.sub(r"(\d+)\s*\*\*\s*(\d{1,2})\b", lambda found: str(int(found[1]) ** int(found[2])), text)
+    first, *places = (sum(map(_product, _TERM.findall(one)), Fraction()) for one in powers.split("<<"))
+    value = first * 2 ** sum(min(int(one), 64) for one in places)
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):.6g}"
+
+
+def _product(term: str) -> Fraction:
+    value = Fraction(-1 if term.startswith("-") else 1)
+    for sign, number in re.findall(r"([*/]?)\s*(\d+(?:\.\d+)?)", term):
+        value = value * Fraction(number) if sign != "/" else value / (Fraction(number) or 1)
+    return value
+
+
+_TERM = re.compile(r"[+-]?\s*\d+(?:\.\d+)?(?:\s*[*/]\s*\d+(?:\.\d+)?)*")
 _ENTRY = "an entry reads `KEY VALUE VALUE;`"
 
 
@@ -95,6 +119,11 @@ def _subject(stop: Stop) -> Slip | None:
     if word is not None and "FOR" in stop.accepted:
         said = f"`for` stands before what a block is for: write `for {word[1]}`"
         return Slip(edit(said, Edit(stop.between(place, place), "for ")))
+    heritage = re.match(r"(?:extends|inherits|like|from|based\s+on|of|:|\()\s*(\w+)\s*\)?\s*(?=\{)", stop.rest)
+    if heritage is not None:
+        kind = stop.before.split()[0]
+        said = f"no block takes keys from another: leave it out, and write the keys of `{kind} {heritage[1]}` here"
+        return Slip(advice(said), stop.between(place, place + len(heritage[0].rstrip())))
     more = re.match(r"(\s*,\s*\w+)+", stop.rest)
     if more is not None:
         return Slip(

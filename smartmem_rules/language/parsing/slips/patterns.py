@@ -257,12 +257,22 @@ def _attributes(stop: Stop) -> Slip | None:
     ):
         sign = re.escape(stop.found)
         return Slip(all_of(stop, "all attributes together are `@NAME`", rf"{sign}(?=\w+\s*\))", "@", place))
-    if (
-        re.search(r"([A-Z]\w*)\([^()]*\)\.$", stop.text)
-        and stop.found.isidentifier()
-        and not stop.found.startswith("output")
-    ):
-        return told(f"an attribute is bound by a name of its own: `Op(x; {stop.found} = a)`, then `a`")
+    if re.search(r"\)\.$", stop.text) and stop.found.isidentifier() and re.search(r"\bwhere\b", stop.before) is None:
+        number = re.match(r"outputs?\[(\d+)\]", stop.rest)
+        if number is not None:
+            new = f".{number[1]}" if number[1] != "0" else ""
+            said = "`Op(...).1` is the second output, `Op(...)` alone the first"
+            return written(stop, said, place - 1, place + number.end(), new)
+        if stop.found.startswith("output"):
+            return told("`Op(...).1` is the second output, `Op(...)` alone the first")
+        return told(
+            "an output is told by its number, `Op(...).0` for the first; "
+            f"an attribute is bound by a name of its own: `Op(x; {stop.found} = a)`, then `a`"
+        )
+    if re.fullmatch(r"\.\d+", stop.found) and (named := re.search(r"\b([a-z]\w*)$", stop.text)):
+        let = re.search(rf"\blet\s+{named[1]}\s*=\s*([^\n]*\S)", stop.whole)
+        term = let[1] if let is not None else "Op(...)"
+        return told(f"a `let` names one output: `let {named[1]} = {term}{stop.found}`, then `{named[1]}`")
     if stop.found in ("not", "the character `!") and re.search(r"[(,]\s*$", stop.text) and "where" not in stop.before:
         return told("a pattern cannot exclude an operator: bind a name, and write in a guard what must hold of it")
     doubled = re.search(r"[;,]\s*\w+\s*(=)$", stop.text)
