@@ -75,6 +75,8 @@ from smartmem_rules.rulebase.checks.slip_checks import (
 from smartmem_rules.rulebase.checks.table_checks import check_table
 from smartmem_rules.rulebase.identity import BuiltIn, Identities
 
+_LATE = {Code.NOT_DECREASING: 1, Code.INVERSE_PAIR: 2}
+"""What is told last: whether a rule is right tells more than whether it pays, and that more than a second rule."""
 _Kind = TypeVar("_Kind", bound=s.Syntax)
 Named = (
     s.OperatorFamily
@@ -325,9 +327,14 @@ def _in_order(found: Iterable[Diagnostic], modules: Sequence[s.Module]) -> list[
     place = {module.span.file: number for number, module in reversed(list(enumerate(modules)))}
     once = {(one.code, one.span, one.message if one.severity == "error" else ""): one for one in reversed(list(found))}
 
-    def key(one: Diagnostic) -> tuple[bool, bool, int, int, int]:
-        pair = one.code == Code.INVERSE_PAIR  # what a rule does by itself tells more
-        return one.severity != "error", pair, place.get(one.span.file, 0), one.span.line, one.span.column
+    def key(one: Diagnostic) -> tuple[bool, int, int, int, int]:
+        return (
+            one.severity != "error",
+            _LATE.get(one.code, 0),
+            place.get(one.span.file, 0),
+            one.span.line,
+            one.span.column,
+        )
 
     return sorted(reversed(once.values()), key=key)
 
