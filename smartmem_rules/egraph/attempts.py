@@ -8,12 +8,12 @@ from typing import TypeVar
 from smartmem_rules.egraph.compiler import Rules
 from smartmem_rules.egraph.constants import Constants
 
-Chosen = TypeVar("Chosen")
+Form = TypeVar("Form")
 ATTEMPTS = 4
 """Each attempt refuses what the ones before it found; then no rule relies on a constant any more."""
 
 
-def with_reliable_constants(base: Rules, choose: Callable[[Constants, Collection[str]], Chosen]) -> Chosen:
+def with_reliable_constants(base: Rules, choose: Callable[[Constants, Collection[str]], Form]) -> Form:
     """The form that is chosen of a model, no constant of which a reassociation made infinite, zero or NaN.
 
     Small constants are looked at while the rules run. Large ones are looked at when they are computed anyway, because a

@@ -32,8 +32,8 @@ from smartmem_rules.rulebase.checks.meaning_checks import (
     check_members,
     check_shapes,
 )
-from smartmem_rules.rulebase.checks.meant.block_sizes import check_block_sizes
 from smartmem_rules.rulebase.checks.meant.idle_rulesets import check_idle
+from smartmem_rules.rulebase.checks.meant.lengths.block_sizes import check_block_sizes
 from smartmem_rules.rulebase.checks.meant.same_values import check_same_values
 from smartmem_rules.rulebase.checks.operators.arithmetic import check_arithmetic
 from smartmem_rules.rulebase.checks.operators.definitions import (
