@@ -11,18 +11,26 @@
    turns_summed: so many turns make a partial sum, and partial sums are added up (0: all turns make one sum).
    Units with operands in local memory read the tiles themselves, and go on while the next turn begins.
    fetched: the first tiles of the right factor are under way (`fetched_ahead`).
-   The text around it declares memory, thread, lane, slice, warp_row and warp_column, and smr_exchange where the unit
-   asks for it. #}
+   Units with several passes take parts of floats, by fewer instructions where no float that passed through
+   registers is rounded to an infinity.
+   The text around it declares memory, thread, lane, slice, warp_row and warp_column, smr_exchange where the unit asks for
+   it, and rare where the unit has several passes. #}
 {% macro unit_sums(s, u, left, right, first_turn, last_turn, turns_summed=0, fetched=false) %}
 {% set copies = left.copied or right.copied %}
 {% set ahead = s.ahead(turns_summed > 0) %}
 {% set count = s.warp_rows // u.rows * (s.warp_columns // u.columns) %}
-{% set right_stride = s.left_stride if right.turned else s.right_stride %}
+{% set seen = u.passes > 1 and not copies %}
 {{ left.declaration }}
 {{ right.declaration }}
 {% for i in range(count) %}
     {{ u.name }}_sums c{{ i }} = {{ u.name }}_no_sums{% if turns_summed %}, total{{ i }} = {{ u.name }}_no_sums{% endif %};
 {% endfor %}
+{% if seen %}
+    // Two flags, so that a turn's flag is not written while another sub-group reads it.
+    float largest = 0.0f;
+    if (thread < 2) rare[thread] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+{% endif %}
 {{ tiles(s, u) }}
 {% if copies %}
 {% for turn in range(ahead) %}
@@ -46,6 +54,9 @@
         __local {{ u.name }}_element* right = right_tiles + {{ buffer(s, "turn") }} * {{ s.right_size }};
 {{ left.keep }}
 {{ right.keep }}
+{% if seen %}
+        if (largest >= as_float(0x7f7ff000u)) rare[turn & 1] = 1;
+{% endif %}
 {% if copies %}
         {{ u.name }}_wait({{ ahead - 1 }});
 {% endif %}
@@ -69,25 +80,16 @@
 {% if s.swizzled %}
 {{ products(s, u, right, ahead) }}
 {% else %}
-        #pragma unroll
-        for (int k = 0; k < {{ s.step // s.slices }}; k += {{ u.depth }}) {
-            __local const {{ u.name }}_element* a = left + warp_row * {{ s.left_stride }} + depth + k;
-            __local const {{ u.name }}_element* b = right + {% if right.turned %}warp_column * {{ right_stride }} + depth + k{% else %}(depth + k) * {{ right_stride }} + warp_column{% endif %};
-{% for i in range(s.warp_rows // u.rows) %}
-            const {{ u.name }}_left a{{ i }} = {{ u.name }}_load_left(a + {{ i * u.rows * s.left_stride }}, {{ s.left_stride }}, lane);
-{% endfor %}
-{% for j in range(0, s.warp_columns // u.columns, 2) %}
-            {{ u.name }}_right b{{ j }}, b{{ j + 1 }};
-            {{ u.name }}_load_rights{{ "_turned" if right.turned }}(&b{{ j }}, &b{{ j + 1 }}, b + {{ j * u.columns * (right_stride if right.turned else 1) }}, {{ right_stride }}, lane);
-{% endfor %}
-{% for pass in range(u.passes) %}
-{% for i in range(s.warp_rows // u.rows) %}
-{% for j in range(s.warp_columns // u.columns) %}
-            {{ u.name }}_multiply({{ pass }}, c{{ i * (s.warp_columns // u.columns) + j }}, a{{ i }}, b{{ j }});
-{% endfor %}
-{% endfor %}
-{% endfor %}
+{% if seen %}
+        if (rare[turn & 1]) {
+{{ multiplied(s, u, right, "_any") }}
         }
+        else {
+{{ multiplied(s, u, right) }}
+        }
+{% else %}
+{{ multiplied(s, u, right, "_any" if u.passes > 1 else "") }}
+{% endif %}
 {% endif %}
 {% if turns_summed %}
         if ((turn - {{ first_turn }}) % {{ turns_summed }} == {{ turns_summed - 1 }} || turn + 1 == {{ last_turn }}) {
@@ -109,6 +111,30 @@
     c{{ i }} = total{{ i }};
 {% endfor %}
 {% endif %}
+{%- endmacro %}
+{# The products of a turn by a unit that takes both factors from registers.
+   any: "_any" where floats may be infinite, or would be rounded to an infinity. #}
+{% macro multiplied(s, u, right, any="") %}
+{% set right_stride = s.left_stride if right.turned else s.right_stride %}
+        #pragma unroll
+        for (int k = 0; k < {{ s.step // s.slices }}; k += {{ u.depth }}) {
+            __local const {{ u.name }}_element* a = left + warp_row * {{ s.left_stride }} + depth + k;
+            __local const {{ u.name }}_element* b = right + {% if right.turned %}warp_column * {{ right_stride }} + depth + k{% else %}(depth + k) * {{ right_stride }} + warp_column{% endif %};
+{% for i in range(s.warp_rows // u.rows) %}
+            const {{ u.name }}_left a{{ i }} = {{ u.name }}_load_left{{ any }}(a + {{ i * u.rows * s.left_stride }}, {{ s.left_stride }}, lane);
+{% endfor %}
+{% for j in range(0, s.warp_columns // u.columns, 2) %}
+            {{ u.name }}_right b{{ j }}, b{{ j + 1 }};
+            {{ u.name }}_load_rights{{ "_turned" if right.turned }}{{ any }}(&b{{ j }}, &b{{ j + 1 }}, b + {{ j * u.columns * (right_stride if right.turned else 1) }}, {{ right_stride }}, lane);
+{% endfor %}
+{% for pass in range(u.passes) %}
+{% for i in range(s.warp_rows // u.rows) %}
+{% for j in range(s.warp_columns // u.columns) %}
+            {{ u.name }}_multiply({{ pass }}, c{{ i * (s.warp_columns // u.columns) + j }}, a{{ i }}, b{{ j }});
+{% endfor %}
+{% endfor %}
+{% endfor %}
+        }
 {%- endmacro %}
 {# From registers to local memory, when all work-items have used the tiles that lie there. #}
 {% macro unit_store(s, u) %}

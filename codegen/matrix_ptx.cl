@@ -25,40 +25,41 @@ static inline uint {{ n }}_high(float x) {
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(x));
     return high;
 }
-{{ parts(n) }}static inline {{ n }}_left {{ n }}_load_left(__local const float* tile, int stride, int lane) {
+{{ parts(n) }}
+{%- for any in ("", "_any") %}
+static inline {{ n }}_left {{ n }}_load_left{{ any }}(__local const float* tile, int stride, int lane) {
     __local const float* at = tile + ({{ row(f.left) }}) * stride + {{ column(f.left) }};
     {{ n }}_left a;
     uint high, low;
 {% for e in range(4) %}
-    {{ n }}_parts(at[{{ offset(f.left, e, "stride") }}], &high, &low);
+    {{ n }}_parts{{ any }}(at[{{ offset(f.left, e, "stride") }}], &high, &low);
     a.high.s{{ e }} = high;
     a.low.s{{ e }} = low;
 {% endfor %}
     return a;
 }
-static inline {{ n }}_right {{ n }}_split(float x0, float x1) {
+static inline {{ n }}_right {{ n }}_split{{ any }}(float x0, float x1) {
     {{ n }}_right b;
     uint high, low;
-    {{ n }}_parts(x0, &high, &low);
+    {{ n }}_parts{{ any }}(x0, &high, &low);
     b.high.s0 = high;
     b.low.s0 = low;
-    {{ n }}_parts(x1, &high, &low);
+    {{ n }}_parts{{ any }}(x1, &high, &low);
     b.high.s1 = high;
     b.low.s1 = low;
     return b;
 }
-static inline void {{ n }}_load_rights({{ n }}_right* first, {{ n }}_right* second, __local const float* tile, int stride, int lane) {
+static inline void {{ n }}_load_rights{{ any }}({{ n }}_right* first, {{ n }}_right* second, __local const float* tile, int stride, int lane) {
     __local const float* at = tile + ({{ row(f.right) }}) * stride + {{ column(f.right) }};
-    *first = {{ n }}_split(at[0], at[{{ offset(f.right, 1, "stride") }}]);
-    *second = {{ n }}_split(at[{{ u.columns }}], at[{{ offset(f.right, 1, "stride") }} + {{ u.columns }}]);
+    *first = {{ n }}_split{{ any }}(at[0], at[{{ offset(f.right, 1, "stride") }}]);
+    *second = {{ n }}_split{{ any }}(at[{{ u.columns }}], at[{{ offset(f.right, 1, "stride") }} + {{ u.columns }}]);
 }
-static inline void {{ n }}_load_rights_turned({{ n }}_right* first, {{ n }}_right* second, __local const float* tile, int stride, int lane) {
+static inline void {{ n }}_load_rights_turned{{ any }}({{ n }}_right* first, {{ n }}_right* second, __local const float* tile, int stride, int lane) {
     __local const float* at = tile + ({{ column(f.right) }}) * stride + {{ row(f.right) }};
-    *first = {{ n }}_split(at[0], at[{{ offset(f.right, 1, "stride", true) }}]);
-    *second = {{ n }}_split(at[{{ u.columns }} * stride], at[{{ u.columns }} * stride + {{ offset(f.right, 1, "stride", true) }}]);
+    *first = {{ n }}_split{{ any }}(at[0], at[{{ offset(f.right, 1, "stride", true) }}]);
+    *second = {{ n }}_split{{ any }}(at[{{ u.columns }} * stride], at[{{ u.columns }} * stride + {{ offset(f.right, 1, "stride", true) }}]);
 }
-#define {{ n }}_keep(P, X) *(P) = (X)
-#define {{ n }}_keep4(P, X) *(__local float4*)(P) = (X)
+{% endfor %}
 {% else %}
 typedef uint4 {{ n }}_left;
 typedef uint2 {{ n }}_right;

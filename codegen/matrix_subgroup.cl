@@ -32,7 +32,8 @@ typedef {{ sum }}{{ counts }} {{ n }}_sums;
 static inline uint {{ n }}_high(float x) { return isfinite(x) ? as_uint(x) + 0x1000 & 0xffffe000u : as_uint(x); }
 {{ parts(n) }}
 {%- endif %}
-static inline {{ n }}_left {{ n }}_load_left(__local const {{ n }}_element* tile, int stride, int lane) {
+{% for any in (("", "_any") if parted else ("",)) %}
+static inline {{ n }}_left {{ n }}_load_left{{ any }}(__local const {{ n }}_element* tile, int stride, int lane) {
     __local const {{ n }}_element* at = tile + ({{ row(f.left) }}) * stride + {{ column(f.left) }};
     {{ n }}_left a;
 {% if parted %}
@@ -40,7 +41,7 @@ static inline {{ n }}_left {{ n }}_load_left(__local const {{ n }}_element* tile
 {% endif %}
 {% for register in range(lefts) %}
 {% if parted %}
-    {{ n }}_parts(at[{{ offset(f.left, register, "stride") }}], &high, &low);
+    {{ n }}_parts{{ any }}(at[{{ offset(f.left, register, "stride") }}], &high, &low);
     a.high.s{{ letters[register] }} = high;
     a.low.s{{ letters[register] }} = low;
 {% else %}
@@ -50,7 +51,7 @@ static inline {{ n }}_left {{ n }}_load_left(__local const {{ n }}_element* tile
     return a;
 }
 {% for turned in (false, true) %}
-static inline {{ n }}_right {{ n }}_load_right{{ "_turned" if turned }}(__local const {{ n }}_element* tile, int stride, int lane) {
+static inline {{ n }}_right {{ n }}_load_right{{ "_turned" if turned }}{{ any }}(__local const {{ n }}_element* tile, int stride, int lane) {
     __local const {{ n }}_element* at = tile + ({{ column(f.right) if turned else row(f.right) }}) * stride + {{ row(f.right) if turned else column(f.right) }};
     {{ n }}_right b;
 {% if parted %}
@@ -58,7 +59,7 @@ static inline {{ n }}_right {{ n }}_load_right{{ "_turned" if turned }}(__local 
 {% endif %}
 {% for register in range(rights) %}
 {% if parted %}
-    {{ n }}_parts(at[{{ offset(f.right, register, "stride", turned) }}], &high, &low);
+    {{ n }}_parts{{ any }}(at[{{ offset(f.right, register, "stride", turned) }}], &high, &low);
     b.high.s{{ letters[register] }} = high;
     b.low.s{{ letters[register] }} = low;
 {% else %}
@@ -67,10 +68,11 @@ static inline {{ n }}_right {{ n }}_load_right{{ "_turned" if turned }}(__local 
 {% endfor %}
     return b;
 }
-static inline void {{ n }}_load_rights{{ "_turned" if turned }}({{ n }}_right* first, {{ n }}_right* second, __local const {{ n }}_element* tile, int stride, int lane) {
-    *first = {{ n }}_load_right{{ "_turned" if turned }}(tile, stride, lane);
-    *second = {{ n }}_load_right{{ "_turned" if turned }}(tile + {{ u.columns }}{{ " * stride" if turned }}, stride, lane);
+static inline void {{ n }}_load_rights{{ "_turned" if turned }}{{ any }}({{ n }}_right* first, {{ n }}_right* second, __local const {{ n }}_element* tile, int stride, int lane) {
+    *first = {{ n }}_load_right{{ "_turned" if turned }}{{ any }}(tile, stride, lane);
+    *second = {{ n }}_load_right{{ "_turned" if turned }}{{ any }}(tile + {{ u.columns }}{{ " * stride" if turned }}, stride, lane);
 }
+{% endfor %}
 {% endfor %}
 static inline void {{ n }}_store(__local {{ sum }}* tile, int stride, int lane, {{ n }}_sums c) {
     __local {{ sum }}* at = tile + ({{ row(f.sum) }}) * stride + {{ column(f.sum) }};
@@ -78,7 +80,7 @@ static inline void {{ n }}_store(__local {{ sum }}* tile, int stride, int lane, 
     at[{{ offset(f.sum, e, "stride") }}] = c.s{{ letters[e] }};
 {% endfor %}
 }
-{{ values(u) }}
+{{ values(u, not parted) }}
 {% if u.chained %}
 // Sums that a lane holds as the left factor that it holds.
 static inline {{ n }}_left {{ n }}_chained({% for e in range(f.left.element_count) %}float x{{ e }}{{ ", " if not loop.last }}{% endfor %}) {

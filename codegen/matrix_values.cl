@@ -1,6 +1,6 @@
 {# Elements of a matrix unit's tiles in plain OpenCL C: as numbers, rounded from floats, and copied at once.
-   u: the matrix block. #}
-{% macro values(u) %}
+   u: the matrix block; keeps: whether what stores elements is wanted, too. #}
+{% macro values(u, keeps=true) %}
 {% set n = u.name %}
 {% if u.factors == "float16" %}
 static inline float {{ n }}_value({{ n }}_element x) { return vload_half(0, (const half*)&x); }
@@ -16,12 +16,14 @@ static inline {{ n }}_element {{ n }}_rounded(float x) { return smr_bits_bfloat(
 #define {{ n }}_value(X) (X)
 #define {{ n }}_rounded(X) (X)
 {% endif %}
+{% if keeps %}
 #define {{ n }}_keep(P, X) *(P) = {{ n }}_rounded(X)
 static inline void {{ n }}_keep4(__local {{ n }}_element* at, float4 x) {
 {% for e in range(4) %}
     {{ n }}_keep(at + {{ e }}, x.s{{ e }});
 {% endfor %}
 }
+{% endif %}
 {% endmacro %}
 {% macro copies(u) %}
 {% set n = u.name %}

@@ -101,7 +101,7 @@ COMPUTE_UNITS = Variable(
 )
 ONE_LAUNCH = Variable(
     name="SMARTMEM_ONE_LAUNCH",
-    default="they share one in plans in half precision",
+    default="they share one in plans whose stored type the rule `one_after_another_in_groups` names",
     meaning="`on`: kernels on NVIDIA's GPUs share a launch in which their work-groups wait for each other, where the "
     "cost model says that this is faster; `off`: kernels that need each other have launches of their own",
 )

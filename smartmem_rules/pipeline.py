@@ -26,12 +26,11 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase, load_modules, load_rules
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Stages, Unmeasured
-from smartmem_rules.statistics import (
-    RewriteStatistics,
-)
+from smartmem_rules.statistics import Extraction, RewriteStatistics
 from smartmem_rules.tensor.extents import SymbolicExtentError, dimensions_needed, flags_of
 
 if TYPE_CHECKING:
+    from smartmem_rules.egraph.constants import Constants
     from smartmem_rules.egraph.model import Saturation
     from smartmem_rules.exchange.certificates import MadeFor
     from smartmem_rules.plan.build import Planning
@@ -325,20 +324,20 @@ def _choose(
     graph, base, level, target = imported.graph, imported.base, imported.level, imported.target
     if not level.phases:
         return graph, RewriteStatistics(), None
+    from smartmem_rules.egraph.attempts import with_reliable_constants  # start-up time
     from smartmem_rules.egraph.saturation import saturate  # start-up time
     from smartmem_rules.extraction.extract import extract  # start-up time
     from smartmem_rules.extraction.printer import report_text, saturation_text  # start-up time
     from smartmem_rules.extraction.rewriting import rewrite_statistics  # start-up time
 
-    # x * (w * k) is no (x * w) * k where w * k is infinite: such models keep the order that they were written in
-    reordering = tuple(rule.name for rule in base.rewrites if rule.relaxes)
-    for disable in (request.disable, (*request.disable, *reordering)):
+    def choose(constants: Constants, unreliable: Collection[str]) -> tuple[Saturation, Graph, Extraction]:
+        disable = (*request.disable, *unreliable)
         with clock.stage("saturate"):
-            saturation = saturate(graph, base, level.phases, disable, record=record)
+            saturation = saturate(graph, base, level.phases, disable, record=record, constants=constants)
         with clock.stage("extract"):
-            extracted, report = extract(saturation, graph, target.profile)
-        if not saturation.constants.overflowed:
-            break
+            return saturation, *extract(saturation, graph, target.profile)
+
+    saturation, extracted, report = with_reliable_constants(base, choose)
     clock.show("saturate", lambda: saturation_text(saturation))
     clock.show("extract", lambda: f"{report_text(report)}{extracted}")
     return extracted, rewrite_statistics(saturation, graph, extracted, report, base), saturation

@@ -32,8 +32,9 @@ UNOPTIMIZED = "-cl-opt-disable"
 MARKS = ("__local", "image2d_t")
 """What no kernel for processors has behind the prelude."""
 FOLDERS = (
-    "checking", "cli", "decoding", "emit", "examples", "explanation", "graph", "kept_plans", "operators", "plan",
-    "probes", "quantization", "report", "room", "schema", "simplification", "torch_backend",
+    "checking", "cli", "decoding", "emit", "examples", "explanation", "fuzzing", "graph", "kept_plans", "operators",
+    "plan", "probes", "quantization", "report", "room", "runtime/test_checks.py", "runtime/test_unended_loops.py",
+    "schema", "simplification", "torch_backend", "tuning",
 )  # fmt: skip
 """Of tests that ask what is computed, and wait for PoCL's optimizer most of the time."""
 SHARE = 8

@@ -34,7 +34,7 @@ def satisfiable(guards: Sequence[s.Expression], positive: frozenset[str] = froze
     Args:
         positive: names of integers above zero.
     """
-    guards = [*guards, *_axes_there(guards)]
+    guards = [*guards, *_axes_there(guards), *_entries(guards)]
     if not guards or (not positive and _few_values_satisfy(guards)):
         return True
     if not has_solver():
@@ -72,6 +72,37 @@ def _axes_there(guards: Sequence[s.Expression]) -> Iterator[s.Expression]:
                     yield from _within_rank(tensor, axis)
                 case _:
                     pass
+
+
+def _entries(guards: Sequence[s.Expression]) -> Iterator[s.Expression]:
+    """What equations of lists say of their lengths and entries: `p == [1, 0]`, `shape(x) == [2, 3]`, `p == q`."""
+    for guard in conjuncts(*guards):
+        match guard:
+            case s.Binary(operator="==", left=s.Name() as one, right=s.Name() as other):
+                ranks = (s.Call(guard.span, "rank", (name,)) for name in (one, other))
+                yield s.Binary(guard.span, "==", *ranks)
+            case (
+                s.Binary(operator="==", left=known, right=s.ListOf(items=items))
+                | s.Binary(operator="==", left=s.ListOf(items=items), right=known)
+            ) if not any(isinstance(item, s.Splat) for item in items):
+                yield from _entries_of(known, items)
+            case _:
+                pass
+
+
+def _entries_of(known: s.Expression, items: Sequence[s.Expression]) -> Iterator[s.Expression]:
+    """The length and the entries of a list that a name or the shape of a tensor stands for, counted from both ends."""
+    shape = isinstance(known, s.Call) and known.function == "shape"
+    if not shape and not isinstance(known, s.Name):
+        return
+    span, owner = known.span, known.arguments[0] if isinstance(known, s.Call) else known
+    yield s.Binary(span, "==", s.Call(span, "rank", (owner,)), s.Number(span, len(items)))
+    for place, item in enumerate(items):
+        places = (s.Number(span, place), s.Unary(span, "-", s.Number(span, len(items) - place)))
+        for at in places:
+            yield s.Binary(span, "==", s.Subscript(span, known, (at,), None), item)
+            if shape:
+                yield s.Binary(span, "==", s.Call(span, "extent", (owner, at)), item)
 
 
 def _within_rank(tensor: s.Name, axis: s.Expression) -> Iterator[s.Expression]:

@@ -261,7 +261,9 @@ def _rewrites(host: Host, direction: Direction, program: Program, base: Rules, r
         made = {rule: own for rule, (_, own) in sides.items() if own is not None}
         right = compile_rights(made, left, base.operators)
         subject = f"{rules[0].name}#{len(host.answers)}"
-        host.answers[subject] = Application(sides, left, other_guards(rules[0]), rules[0].derives)
+        host.answers[subject] = Application(
+            sides, left, other_guards(rules[0]), rules[0].derives, "reassociation" in rules[0].relaxes
+        )
         unions = [
             f"(union {left.roots[pattern].variable} {result})"
             for (pattern, _), result in zip(sides.values(), right.results, strict=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from smartmem_rules.graph.described import Tensors
 from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value
+from smartmem_rules.guards.magnitudes import LARGEST, Magnitudes, is_moderate, keeps_elements, magnitudes, moves
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import Equation, TensorType
@@ -39,8 +40,9 @@ class Constants:
         self._recipes: dict[int, Recipe] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
         self._uniform: dict[int, float | None] = {}
-        self.overflowed = False
-        """Whether a constant that was computed is not finite, though those that it is made of are."""
+        self._magnitudes: dict[int, Magnitudes] = {}
+        self._lossy: set[int] = set()
+        self._relied_on: set[int] = set()
 
     def given(self, name: str, type_: TensorType, constants: Mapping[str, Array]) -> int:
         """The number of a constant of the model; a large one is not looked at."""
@@ -69,8 +71,12 @@ class Constants:
         number = self._numbers.get(known)
         if number is None and type_.elements <= SMALL and self._is_quick(recipe):
             array = self._compute(recipe)
-            number = self._numbers[known] = self._add(_value_key(array, type_), type_)
+            kept = self._keeps(recipe, magnitudes(array) if type_.dtype in LARGEST else None, type_)
+            # 0 that is left of an underflow is no zero of the model
+            number = self._numbers[known] = self._add(_value_key(array, type_) if kept else ("lossy", *known), type_)
             self._arrays.setdefault(number, array)
+            if not kept:
+                self._lossy.add(number)
         if number is None:
             number = self._add(known, type_)
             self._recipes[number] = recipe
@@ -81,9 +87,65 @@ class Constants:
 
     def _compute(self, recipe: Recipe) -> Array:
         tensors = {f"${place}": self._arrays[o] for place, o in enumerate(recipe.operands) if o is not None}
-        result = evaluate_equations(recipe.equations, tensors)[recipe.result]
-        self.overflowed |= not _is_finite(result) and all(map(_is_finite, tensors.values()))
-        return result
+        return evaluate_equations(recipe.equations, tensors)[recipe.result]
+
+    def _keeps(self, recipe: Recipe, made: Magnitudes | None, type_: TensorType) -> bool:
+        """Whether equations lost no element of what they computed; integers wrap in any order to the same."""
+        if made is None:
+            return True
+
+        def operands() -> list[Magnitudes]:
+            found = (self._magnitudes_of(operand) for operand in recipe.operands if operand is not None)
+            return [one for one in found if one is not None]
+
+        return keeps_elements(recipe.equations, made, operands, type_.dtype)
+
+    def _magnitudes_of(self, number: int) -> Magnitudes | None:
+        """The magnitudes of a constant that is there; None where it is no float."""
+        if number not in self._magnitudes and self._types[number].dtype in LARGEST:
+            self._magnitudes[number] = magnitudes(self._arrays[number])
+        return self._magnitudes.get(number)
+
+    def is_reliable(self, number: int) -> bool:
+        """Whether a rule that relaxes reassociation may compute with a constant, or may have computed it.
+
+        Its elements are moderate, and none was lost where the constant was computed. A large one is taken to be so
+        until `relies_on_others` looks at it.
+        """
+        if self.is_large(number) and number not in self._lossy and number not in self._magnitudes:
+            self._relied_on.add(number)
+            return True
+        return self._is_reliable(number)
+
+    def is_large(self, number: int) -> bool:
+        """Whether a constant has too many elements to look at while the rules run."""
+        return self._types[number].elements > LOOKED_AT
+
+    def _is_reliable(self, number: int) -> bool:
+        if number not in self._arrays:
+            self.array(number)
+        found = self._magnitudes_of(number)
+        return number not in self._lossy and (found is None or is_moderate(found, self._types[number].dtype))
+
+    def judged_with(self, number: int) -> set[int]:
+        """The constants that a large one is computed from, through views: what they lack is seen in its elements."""
+        found: set[int] = set()
+        recipe = self._recipes.get(number)
+        pending = [] if recipe is None or moves(recipe.equations) else [recipe]
+        while pending:
+            operands = [o for o in pending.pop().operands if o is not None]
+            found.update(operands)
+            made = [one for o in operands if (one := self._recipes.get(o)) is not None]
+            pending += [one for one in made if moves(one.equations)]
+        return found
+
+    def relies_on_others(self) -> bool:
+        """Whether a large constant that rules relied on is not reliable: they refuse that constant from now on.
+
+        Constants that nobody computed are left out: no form that was chosen holds them.
+        """
+        relied_on, self._relied_on = self._relied_on, set()
+        return not all([self._is_reliable(number) for number in relied_on if number in self._arrays])
 
     def _add(self, key: tuple[object, ...], type_: TensorType) -> int:
         number = self._numbers.setdefault(key, len(self._types))
@@ -108,6 +170,8 @@ class Constants:
                 pending.extend(missing)
                 continue
             self._arrays[current] = self._compute(recipe)
+            if not self._keeps(recipe, self._magnitudes_of(current), self._types[current]):
+                self._lossy.add(current)
         return self._arrays[number]
 
     def give(self, number: int, others: Tensors[str], name: str) -> None:
@@ -133,10 +197,6 @@ class Constants:
         if number in self._arrays and self._arrays.varies(number):
             return None
         return uniform_value(self.array(number))
-
-
-def _is_finite(array: Array) -> bool:
-    return bool(np.isfinite(array).all())
 
 
 def _value_key(array: Array, type_: TensorType) -> tuple[object, ...]:

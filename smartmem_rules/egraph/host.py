@@ -162,7 +162,9 @@ class Host:
             return Meta(type_, kept=True)
         numbers = tuple(None if o is None else o.constant for o in operands)
         recipe = Recipe(instance.equations, numbers, output_name(place))
-        return Meta(type_, self.constants.computed(f"{instance.operator.name} {attributes}", recipe, type_))
+        # by the text of the attributes: their name is another one when the rules run again with these constants
+        key = f"{instance.operator.name} {attribute_key(self.attribute(attributes))}"
+        return Meta(type_, self.constants.computed(key, recipe, type_))
 
     def _constant(self, meta: Meta) -> Constant:
         number = meta.constant

@@ -23,6 +23,9 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.primitives import Array
 
+UNRELIABLE = "a constant holds NaN, infinities or numbers too large to be reassociated"
+LOST = "a constant of the right side would overflow or underflow"
+
 
 class Refused(Exception):
     """A match is no application of its rule; the message says why, `values` what was looked at."""
@@ -57,6 +60,8 @@ class Application:
     guards: Sequence[ast.Expression]
     derives: str | None = None
     """The analysis whose fact it derives."""
+    reassociates: bool = False
+    """Whether constants have to be reliable: infinities and overflow make order matter."""
     _known: dict[tuple[object, ...], str | Refused] = field(default_factory=dict)
     _orders: dict[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
     """The order in which the same tensors matched several patterns first."""
@@ -114,6 +119,7 @@ class Application:
                 ) from failure
             if not holds:
                 raise Refused(source_text(guard), shown_values(guard, scope), guard.span, passed)
+        constants = self._checked(host, bound) if self.reassociates else {}
         pieces: list[str] = []
         for pattern, right in self.sides.values():
             root = metas[self.left.roots[pattern].slot]
@@ -121,12 +127,38 @@ class Application:
                 self._check_known(host, root)
                 continue
             self._build(
-                _Builder(host=host, scope=scope, bundles=bundles, bound=bound, dtype=root.type.dtype, pieces=pieces),
+                _Builder(
+                    host=host,
+                    scope=scope,
+                    bundles=bundles,
+                    bound=bound,
+                    dtype=root.type.dtype,
+                    pieces=pieces,
+                    reassociates=self.reassociates,
+                    constants=constants,
+                ),
                 pattern,
                 right,
                 root,
             )
+        for number, refusal in constants.items():
+            if not host.constants.is_reliable(number):
+                raise refusal
         return pieces
+
+    def _checked(self, host: Host, bound: Mapping[str, Meta | list[Meta]]) -> dict[int, Refused]:
+        """The large constants of the left side, with why each may be refused; small ones are reliable."""
+        large: dict[int, Refused] = {}
+        for name, subject in bound.items():
+            for meta in [subject] if isinstance(subject, Meta) else subject:
+                if meta.constant is None:
+                    continue
+                refusal = Refused(UNRELIABLE, {name: str(meta.type)}, None, len(self.guards))
+                if host.constants.is_large(meta.constant):
+                    large[meta.constant] = refusal
+                elif not host.constants.is_reliable(meta.constant):
+                    raise refusal
+        return large
 
     def _check_known(self, host: Host, root: Meta) -> None:
         """A fact is known of the element types that its analysis is about."""
@@ -234,6 +266,9 @@ class _Builder:
     bound: Mapping[str, Meta | list[Meta]]
     dtype: str
     pieces: list[str]
+    reassociates: bool = False
+    constants: dict[int, Refused] = field(default_factory=dict)
+    """The large constants of the left side whose elements no constant of the right side shows."""
 
     def build(self, pattern: ast.Pattern, root: bool = False) -> Meta | None:
         if is_absent(pattern):
@@ -269,9 +304,18 @@ class _Builder:
         instance = self.host.instances.get(pattern.operator, types, self.host.attribute(name), outputs)
         place = pattern.output or 0
         meta = self.host.derived_meta(instance, name, place, operands)
+        if self.reassociates and meta.constant is not None:
+            self._check_reliable(pattern, meta, meta.constant)
         if not root:
             self.pieces.append(self.host.meta_name(meta))
         return meta
+
+    def _check_reliable(self, pattern: ast.PatternOperator, meta: Meta, number: int) -> None:
+        """A constant that the rule computes keeps its elements."""
+        if not self.host.constants.is_reliable(number):
+            raise Refused(LOST, {pattern.operator: str(meta.type)}, pattern.span)
+        for shown in self.host.constants.judged_with(number):
+            self.constants.pop(shown, None)
 
 
 def elements(host: Host, bound: Mapping[str, Meta | list[Meta] | None]) -> Callable[[ast.Reduction, Scope], Value]:

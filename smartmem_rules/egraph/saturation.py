@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from smartmem_rules.egraph.bindings import bindings
 from smartmem_rules.egraph.compiler import BETWEEN_RULES, Rules, compile_rules, step_of
+from smartmem_rules.egraph.constants import Constants
 from smartmem_rules.egraph.encode import encode, write_tables
 from smartmem_rules.egraph.host import Host, ask
 from smartmem_rules.egraph.index_rules import Improver
@@ -56,6 +57,7 @@ def saturate(
     disable: Collection[str] = (),
     bounds: Bounds | None = None,
     record: bool = False,
+    constants: Constants | None = None,
 ) -> Saturation:
     """All forms of a graph that the rules allow.
 
@@ -67,6 +69,7 @@ def saturate(
         disable: names of rules that are left out.
         bounds: by default, linear in the size of the graph.
         record: keep every match that was rewritten, for a certificate.
+        constants: those of an earlier saturation of the graph, with what is known of them.
 
     Raises:
         EngineError: egglog refused or broke on a rule.
@@ -76,7 +79,11 @@ def saturate(
     phases = one_by_one(rulesets)
     # what the importer instantiated is what it is
     known = graph.instances
-    host = Host(base=base, instances=Instances(base) if known is None or known.base is not base else known)
+    host = Host(
+        base=base,
+        instances=Instances(base) if known is None or known.base is not base else known,
+        constants=Constants() if constants is None else constants,
+    )
     with (
         host,
         TemporaryDirectory(prefix="smartmem-") as folder,

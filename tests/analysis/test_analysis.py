@@ -118,7 +118,14 @@ def test_inverse_pairs() -> None:
         ("constant(x) or rank(x) == 2, not constant(x), rank(x) != 2", False),
         ("value(x) > 0.25, value(x) < 0.5", True),
         ('p == "a", p == "b"', False),
-        ("shape(x) == [2], rank(x) == 3", True),
+        ("shape(x) == [2], rank(x) == 3", False),
+        ("shape(x) == [2, n], rank(x) == 2, extent(x, 0) == 2, shape(x)[-1] == 7", True),
+        ("shape(x) == [2, n], n == 3, extent(x, -1) == 4", False),
+        ("p == [0, 1], p == [0, 1, 2]", False),
+        ("p == q, rank(p) == 2, q == [0, 1, 2]", False),
+        ("p == [0, *q], rank(p) == 7", True),  # of any length
+        ("p == [0, 1] or rank(p) == 3, rank(p) == 3", True),
+        ("shape(x) != [2], rank(x) == 3", True),
         ("n % 2 == 0, n % 2 == 1", False),
     ],
 )

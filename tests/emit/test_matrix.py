@@ -81,6 +81,7 @@ def test_parts_of_floats_that_are_not_finite(unit: str, tile: GroupTile, monkeyp
     x[3, 7] = w[5, 4] = w[9, 6] = np.inf
     x[4, 9] = w[7, 8] = -np.inf
     x[5, 11] = np.nan
+    x[7, 130] = np.inf  # in the last K step
     x[6] = w[:, 10] = 0
     x[6, 3], w[3, 10] = np.finfo(np.float32).max, 0.75  # rounded to 11 bits, the greatest float is infinite
     with np.errstate(invalid="ignore"):

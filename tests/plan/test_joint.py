@@ -44,6 +44,12 @@ MOST = 3000
 """Choices up to which all of them are looked at."""
 
 
+@pytest.fixture(autouse=True)
+def kernels_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any device runs the plans of each profile: instructions of NVIDIA's that order tasks are left out."""
+    monkeypatch.setenv("SMARTMEM_ONE_LAUNCH", "off")
+
+
 def loose(further: int, base: RuleBase) -> RuleBase:
     """The rules, with configurations that have more kernels than the rules make."""
     layouts = {name: replace(weights, further_kernels=further) for name, weights in base.layouts.items()}

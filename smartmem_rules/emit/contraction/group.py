@@ -154,6 +154,8 @@ class _Group:
                 LocalArray(left, "left_tile", tile.buffers * tile.rows * tile.left_stride),
                 LocalArray(right, "right_tile", tile.buffers * tile.step * tile.right_stride),
             ]
+        if self.unit is not None and self.unit.passes > 1:
+            arrays.append(LocalArray("int", "rare", 2))
         return arrays if self.splits == 1 else [*arrays, LocalArray("int", "arrived", 1)]
 
     # --- what the rows of the left factor need ---

@@ -10,6 +10,7 @@ import numpy as np
 from smartmem_rules.fuzzing.case import Case
 from smartmem_rules.fuzzing.recipes import (
     blocks,
+    constant_chains,
     control,
     dynamic_integers,
     extents,
@@ -146,6 +147,13 @@ def integer(seed: int) -> Case:
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
+def chained(seed: int) -> Case:
+    """A model with constants one after the other, whose elements are so large or small that their order decides."""
+    random = np.random.default_rng((seed, 14))
+    case = _grown(f"chained-{seed}", random, SMALL_STEPS, {constant_chains.chain: 4, math.unary: 1})
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
 def dynamic(seed: int) -> Case:
     """A model with products whose left factor is quantized when it runs."""
     random = np.random.default_rng((seed, 11))
@@ -242,6 +250,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "listed": listed,
     "quantised": quantised,
     "integer": integer,
+    "chained": chained,
     "dynamic": dynamic,
     "specialised": specialised,
     "textured": textured,

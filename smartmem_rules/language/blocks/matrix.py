@@ -238,7 +238,9 @@ class Matrix(BlockRecord):
             return replace(self, texts="matrix_tiles", target="", option=option)
         m, n, k = self.shape
         exchange = (m * k + k * n) * self.element_bytes
-        return replace(self, texts="matrix_subgroup", exchange=exchange, asynchronous=16, option=option)
+        # parts of floats are faster where the floats have passed through registers
+        copied = 16 if self.passes == 1 else self.asynchronous
+        return replace(self, texts="matrix_subgroup", exchange=exchange, asynchronous=copied, option=option)
 
     def there(self, capability: tuple[int, int], extensions: tuple[str, ...]) -> bool:
         """Whether a device has the unit."""

@@ -191,5 +191,5 @@ def _of_values(stop: Stop) -> Fix | None:
         rest = stop.line[stop.span.column - 1 :].rstrip()
         end = stop.span.column + len(rest)
         whole = stop.span._replace(end_line=stop.span.line, end_column=end)
-        return replacement("text stands between double quotes", whole, f'"{rest}"')
+        return replacement(f'text stands between double quotes: write `"{rest}"`', whole, f'"{rest}"')
     return None

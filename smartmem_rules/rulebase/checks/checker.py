@@ -32,8 +32,8 @@ from smartmem_rules.rulebase.checks.meaning_checks import (
     check_members,
     check_shapes,
 )
-from smartmem_rules.rulebase.checks.meant.block_sizes import check_block_sizes
 from smartmem_rules.rulebase.checks.meant.idle_rulesets import check_idle
+from smartmem_rules.rulebase.checks.meant.lengths.block_sizes import check_block_sizes
 from smartmem_rules.rulebase.checks.meant.same_values import check_same_values
 from smartmem_rules.rulebase.checks.operators.arithmetic import check_arithmetic
 from smartmem_rules.rulebase.checks.operators.definitions import (
@@ -75,6 +75,8 @@ from smartmem_rules.rulebase.checks.slip_checks import (
 from smartmem_rules.rulebase.checks.table_checks import check_table
 from smartmem_rules.rulebase.identity import BuiltIn, Identities
 
+_LATE = {Code.NOT_DECREASING: 1, Code.INVERSE_PAIR: 2}
+"""What is told last: whether a rule is right tells more than whether it pays, and that more than a second rule."""
 _Kind = TypeVar("_Kind", bound=s.Syntax)
 Named = (
     s.OperatorFamily
@@ -325,9 +327,14 @@ def _in_order(found: Iterable[Diagnostic], modules: Sequence[s.Module]) -> list[
     place = {module.span.file: number for number, module in reversed(list(enumerate(modules)))}
     once = {(one.code, one.span, one.message if one.severity == "error" else ""): one for one in reversed(list(found))}
 
-    def key(one: Diagnostic) -> tuple[bool, bool, int, int, int]:
-        pair = one.code == Code.INVERSE_PAIR  # what a rule does by itself tells more
-        return one.severity != "error", pair, place.get(one.span.file, 0), one.span.line, one.span.column
+    def key(one: Diagnostic) -> tuple[bool, int, int, int, int]:
+        return (
+            one.severity != "error",
+            _LATE.get(one.code, 0),
+            place.get(one.span.file, 0),
+            one.span.line,
+            one.span.column,
+        )
 
     return sorted(reversed(once.values()), key=key)
 

@@ -14,7 +14,7 @@ from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import GIVING_LISTS
 from smartmem_rules.rulebase.checks.meant.dtypes import dtype_meant
 from smartmem_rules.rulebase.checks.meant.kinds import misdeclared
-from smartmem_rules.rulebase.checks.meant.shapes import TURNED, is_shape, length_of, members_meant, shape_meant
+from smartmem_rules.rulebase.checks.meant.lengths.shapes import TURNED, is_shape, length_of, members_meant, shape_meant
 from smartmem_rules.rulebase.checks.operators.definitions import shape_names
 from smartmem_rules.rulebase.checks.operators.spreading import spread_extents
 

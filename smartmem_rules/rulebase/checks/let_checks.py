@@ -12,6 +12,7 @@ from smartmem_rules.language.fixes import Edit, advice, edit, replacement
 from smartmem_rules.language.patterns import subpatterns
 from smartmem_rules.language.printing.printer import print_expression, print_pattern
 from smartmem_rules.rulebase.checks.kind_checks import kind_of_value
+from smartmem_rules.rulebase.checks.meant.outputs import check_output_in_brackets
 from smartmem_rules.rulebase.checks.meant.unused_lets import unused_let_meant
 from smartmem_rules.rulebase.checks.meant.uses import uses_meant
 from smartmem_rules.rulebase.checks.scope import head
@@ -81,6 +82,10 @@ def check_computed_on_left(left: s.Pattern, operators: Mapping[str, Sequence[s.O
     readers = {id(a): p for p in subpatterns(left) if isinstance(p, s.PatternOperator) for a in p.arguments}
     for part in subpatterns(left):
         if isinstance(part, s.PatternComputed):
+            output = check_output_in_brackets(part.value, Code.COMPUTED_ON_LEFT)
+            if output is not None:
+                yield output
+                continue
             value = print_expression(part.value)
             message = f"a left side cannot compute `{value}`"
             reader = readers.get(id(part))

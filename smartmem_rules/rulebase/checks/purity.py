@@ -11,6 +11,7 @@ from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import tensors_of
 from smartmem_rules.language.fixes import advice
 from smartmem_rules.language.vocabulary import ELEMENT_FUNCTIONS, GUARD_FUNCTIONS, LIST_FUNCTIONS
+from smartmem_rules.rulebase.checks.meant.outputs import check_output_in_brackets
 from smartmem_rules.rulebase.checks.scope import children, head
 
 _OF_ELEMENTS = ELEMENT_FUNCTIONS.keys() - LIST_FUNCTIONS.keys() - GUARD_FUNCTIONS.keys()
@@ -72,11 +73,17 @@ def impurities(
         case s.Name(id=name) if name in tensors and name not in names.constants:
             fix = _INSTEAD_OF_TENSOR.get(what, _TYPE_OF_TENSOR).format(name)
             yield _impure(f"{what} sees the type of the tensor `{name}`, not its elements", expression.span, fix)
-        case s.Term():
-            fix = "ask for its `shape`, `rank`, `dtype`, `extent` or `value`"
-            yield _impure(f"{what} sees the type of a term, not its elements", expression.span, fix)
+        case s.Term() | s.Subscript(base=s.Term()):
+            yield _of_term(expression, what)
+            return
     for child in children(expression):
         yield from impurities(child, tensors, names, what)
+
+
+def _of_term(read: s.Expression, what: str) -> Diagnostic:
+    fix = "ask for its `shape`, `rank`, `dtype`, `extent` or `value`"
+    output = check_output_in_brackets(read, Code.IMPURE)
+    return output or _impure(f"{what} sees the type of a term, not its elements", read.span, fix)
 
 
 def _loop(loop: s.Reduction, tensors: frozenset[str], what: str) -> Iterator[Diagnostic]:

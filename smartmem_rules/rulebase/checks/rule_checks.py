@@ -38,7 +38,7 @@ from smartmem_rules.rulebase.checks.let_checks import (
 )
 from smartmem_rules.rulebase.checks.meaning_checks import predicate_meant
 from smartmem_rules.rulebase.checks.meant.copies import copy_fix
-from smartmem_rules.rulebase.checks.meant.lists import check_lists
+from smartmem_rules.rulebase.checks.meant.lengths.lists import check_lists
 from smartmem_rules.rulebase.checks.operand_checks import (
     ABSENT_ELSEWHERE,
     check_absent_words,

@@ -22,8 +22,8 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.checks.fitting_names import fitting
 from smartmem_rules.rulebase.checks.meant.arguments import check_arguments
 from smartmem_rules.rulebase.checks.meant.dtypes import bare_dtype, with_dtype_of_cast
+from smartmem_rules.rulebase.checks.meant.lengths.new_axes import new_axes
 from smartmem_rules.rulebase.checks.meant.names import VALUES_ELSEWHERE, hidden_name, index_meant
-from smartmem_rules.rulebase.checks.meant.new_axes import new_axes
 from smartmem_rules.rulebase.checks.meant.predicates import own_predicate
 
 REDUCTIONS = frozenset({"sum", "prod", "mean", "any", "all"})

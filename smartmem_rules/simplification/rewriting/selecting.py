@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from smartmem_rules.egraph.attempts import with_reliable_constants
+from smartmem_rules.egraph.constants import Constants
 from smartmem_rules.egraph.model import Saturation
 from smartmem_rules.egraph.saturation import saturate
 from smartmem_rules.extraction.problem import Problem, prune
@@ -50,9 +52,18 @@ def selected(graph: Graph, base: RuleBase, export: Export, opset: int, domains: 
         Infeasible: an output cannot be written; the model's own form always can.
     """
     phases = with_rulesets(one_by_one(export.rulesets), list(base.rulesets.values()), frozenset(export.rulesets))
-    saturation = saturate(graph, base, phases, record=True)
+
+    def choose(constants: Constants, unreliable: Collection[str]) -> Selected:
+        saturation = saturate(graph, base, phases, unreliable, record=True, constants=constants)
+        return _cheapest(
+            graph, saturation, WrittenCosts(saturation=saturation, export=export, opset=opset, domains=domains)
+        )
+
+    return with_reliable_constants(base, choose)
+
+
+def _cheapest(graph: Graph, saturation: Saturation, costs: WrittenCosts) -> Selected:
     roots = tuple(dict.fromkeys(saturation.tensor_class[name] for name in graph.outputs))
-    costs = WrittenCosts(saturation=saturation, export=export, opset=opset, domains=domains)
     problem = Problem(costs.choices(), roots)
     prune(problem)
     solution = solve(problem, SECONDS)

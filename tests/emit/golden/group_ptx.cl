@@ -25,12 +25,28 @@ static inline uint nvidia_tf32_high(float x) {
 }
 // A part that is rounded, and the rest. The parts of an infinity are 1 and the infinity: no product of parts is then an
 // infinity times the 0 that is the rest of another float. What would be rounded to an infinity is cut off instead.
-static inline void nvidia_tf32_parts(float x, uint* high, uint* low) {
+static inline void nvidia_tf32_parts_any(float x, uint* high, uint* low) {
     uint part = nvidia_tf32_high(x);
     if (isinf(as_float(part))) part = as_uint(x) & (isinf(x) ? 0xbf800000u : 0xffffe000u);
     *high = part;
     *low = as_uint(x - as_float(part));
 }
+// The same parts of floats that are not rounded to an infinity, by fewer instructions. A part of NaN is NaN.
+static inline void nvidia_tf32_parts(float x, uint* high, uint* low) {
+    *high = as_uint(x) + 0x1000u & 0xffffe000u;
+    *low = as_uint(x - as_float(*high));
+}
+// Elements of tiles; the text around it declares `largest`, the largest magnitude that a work-item has seen.
+#define nvidia_tf32_keep(P, X) { \
+        const float kept = X; \
+        *(P) = kept; \
+        largest = fmax(largest, fabs(kept)); \
+    }
+#define nvidia_tf32_keep4(P, X) { \
+        const float4 kept = X; \
+        *(__local float4*)(P) = kept; \
+        largest = fmax(fmax(fmax(largest, fabs(kept.s0)), fmax(fabs(kept.s1), fabs(kept.s2))), fabs(kept.s3)); \
+    }
 #define nvidia_tf32_pass_0(C, A, B) nvidia_tf32_mma(C, A.low, B.high)
 #define nvidia_tf32_pass_1(C, A, B) nvidia_tf32_mma(C, A.high, B.low)
 #define nvidia_tf32_pass_2(C, A, B) nvidia_tf32_mma(C, A.high, B.high)
@@ -74,8 +90,45 @@ static inline void nvidia_tf32_load_rights_turned(nvidia_tf32_right* first, nvid
     *first = nvidia_tf32_split(at[0], at[0 * stride + 4]);
     *second = nvidia_tf32_split(at[8 * stride], at[8 * stride + 0 * stride + 4]);
 }
-#define nvidia_tf32_keep(P, X) *(P) = (X)
-#define nvidia_tf32_keep4(P, X) *(__local float4*)(P) = (X)
+static inline nvidia_tf32_left nvidia_tf32_load_left_any(__local const float* tile, int stride, int lane) {
+    __local const float* at = tile + (lane / 4 % 8 * 1) * stride + lane / 1 % 4 * 1;
+    nvidia_tf32_left a;
+    uint high, low;
+    nvidia_tf32_parts_any(at[0 * stride + 0], &high, &low);
+    a.high.s0 = high;
+    a.low.s0 = low;
+    nvidia_tf32_parts_any(at[8 * stride + 0], &high, &low);
+    a.high.s1 = high;
+    a.low.s1 = low;
+    nvidia_tf32_parts_any(at[0 * stride + 4], &high, &low);
+    a.high.s2 = high;
+    a.low.s2 = low;
+    nvidia_tf32_parts_any(at[8 * stride + 4], &high, &low);
+    a.high.s3 = high;
+    a.low.s3 = low;
+    return a;
+}
+static inline nvidia_tf32_right nvidia_tf32_split_any(float x0, float x1) {
+    nvidia_tf32_right b;
+    uint high, low;
+    nvidia_tf32_parts_any(x0, &high, &low);
+    b.high.s0 = high;
+    b.low.s0 = low;
+    nvidia_tf32_parts_any(x1, &high, &low);
+    b.high.s1 = high;
+    b.low.s1 = low;
+    return b;
+}
+static inline void nvidia_tf32_load_rights_any(nvidia_tf32_right* first, nvidia_tf32_right* second, __local const float* tile, int stride, int lane) {
+    __local const float* at = tile + (lane / 1 % 4 * 1) * stride + lane / 4 % 8 * 1;
+    *first = nvidia_tf32_split_any(at[0], at[4 * stride + 0]);
+    *second = nvidia_tf32_split_any(at[8], at[4 * stride + 0 + 8]);
+}
+static inline void nvidia_tf32_load_rights_turned_any(nvidia_tf32_right* first, nvidia_tf32_right* second, __local const float* tile, int stride, int lane) {
+    __local const float* at = tile + (lane / 4 % 8 * 1) * stride + lane / 1 % 4 * 1;
+    *first = nvidia_tf32_split_any(at[0], at[0 * stride + 4]);
+    *second = nvidia_tf32_split_any(at[8 * stride], at[8 * stride + 0 * stride + 4]);
+}
 static inline void nvidia_tf32_store(__local float* tile, int stride, int lane, nvidia_tf32_sums c) {
     __local float2* at = (__local float2*)(tile + (lane / 4 % 8 * 1) * stride + lane / 1 % 4 * 2);
     at[0] = c.s01;
@@ -89,6 +142,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     __global const float* restrict p2 /* buffer[d0d1] of [48, 32] */,
     __global float* restrict p3 /* buffer[d0d1] of [10, 24] */) {
     __local float memory[9472] __attribute__((aligned(16)));
+    __local int rare[2] __attribute__((aligned(16)));
     const int group = ((int)get_group_id(0)) & 0x7fffffff;
     const int thread = (int)get_local_id(0) & 127;
     const int column_tile = group % 1;
@@ -111,6 +165,10 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     nvidia_tf32_sums c5 = nvidia_tf32_no_sums;
     nvidia_tf32_sums c6 = nvidia_tf32_no_sums;
     nvidia_tf32_sums c7 = nvidia_tf32_no_sums;
+    // Two flags, so that a turn's flag is not written while another sub-group reads it.
+    float largest = 0.0f;
+    if (thread < 2) rare[thread] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
     __local nvidia_tf32_element* const left_tiles = (__local nvidia_tf32_element*)memory;
     __local nvidia_tf32_element* const right_tiles = left_tiles + 4352;
     {
@@ -165,6 +223,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
             }
         }
     }
+        if (largest >= as_float(0x7f7ff000u)) rare[turn & 1] = 1;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (turn + 1 < 1) {
             const int step = turn + 1;
@@ -198,6 +257,44 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     }
         }
         const int depth = slice * 16;
+        if (rare[turn & 1]) {
+        #pragma unroll
+        for (int k = 0; k < 16; k += 8) {
+            __local const nvidia_tf32_element* a = left + warp_row * 68 + depth + k;
+            __local const nvidia_tf32_element* b = right + (depth + k) * 40 + warp_column;
+            const nvidia_tf32_left a0 = nvidia_tf32_load_left_any(a + 0, 68, lane);
+            const nvidia_tf32_left a1 = nvidia_tf32_load_left_any(a + 1088, 68, lane);
+            nvidia_tf32_right b0, b1;
+            nvidia_tf32_load_rights_any(&b0, &b1, b + 0, 40, lane);
+            nvidia_tf32_right b2, b3;
+            nvidia_tf32_load_rights_any(&b2, &b3, b + 16, 40, lane);
+            nvidia_tf32_multiply(0, c0, a0, b0);
+            nvidia_tf32_multiply(0, c1, a0, b1);
+            nvidia_tf32_multiply(0, c2, a0, b2);
+            nvidia_tf32_multiply(0, c3, a0, b3);
+            nvidia_tf32_multiply(0, c4, a1, b0);
+            nvidia_tf32_multiply(0, c5, a1, b1);
+            nvidia_tf32_multiply(0, c6, a1, b2);
+            nvidia_tf32_multiply(0, c7, a1, b3);
+            nvidia_tf32_multiply(1, c0, a0, b0);
+            nvidia_tf32_multiply(1, c1, a0, b1);
+            nvidia_tf32_multiply(1, c2, a0, b2);
+            nvidia_tf32_multiply(1, c3, a0, b3);
+            nvidia_tf32_multiply(1, c4, a1, b0);
+            nvidia_tf32_multiply(1, c5, a1, b1);
+            nvidia_tf32_multiply(1, c6, a1, b2);
+            nvidia_tf32_multiply(1, c7, a1, b3);
+            nvidia_tf32_multiply(2, c0, a0, b0);
+            nvidia_tf32_multiply(2, c1, a0, b1);
+            nvidia_tf32_multiply(2, c2, a0, b2);
+            nvidia_tf32_multiply(2, c3, a0, b3);
+            nvidia_tf32_multiply(2, c4, a1, b0);
+            nvidia_tf32_multiply(2, c5, a1, b1);
+            nvidia_tf32_multiply(2, c6, a1, b2);
+            nvidia_tf32_multiply(2, c7, a1, b3);
+        }
+        }
+        else {
         #pragma unroll
         for (int k = 0; k < 16; k += 8) {
             __local const nvidia_tf32_element* a = left + warp_row * 68 + depth + k;
@@ -232,6 +329,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
             nvidia_tf32_multiply(2, c5, a1, b1);
             nvidia_tf32_multiply(2, c6, a1, b2);
             nvidia_tf32_multiply(2, c7, a1, b3);
+        }
         }
     }
 

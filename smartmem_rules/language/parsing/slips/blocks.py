@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from math import prod
 
-from smartmem_rules.language.fixes import Edit, edit
+from smartmem_rules.language.fixes import Edit, advice, edit
 from smartmem_rules.language.parsing.slips.slip import Slip, all_of, line_end, written
 from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.schema import keys_of_kind
@@ -61,6 +62,13 @@ def _values(stop: Stop) -> Slip | None:
         new = f'"{stop.whole[bare.start(2) : end].strip()}"'
         said = f"the value of `{bare[1]}` is a text: write `{new}`"
         return Slip(edit(said, Edit(stop.between(bare.start(2), end), new)))
+    computed = re.search(r"(?<![\w.])(\d+)\s*$", stop.text)
+    more = re.match(r"(?:\s*(?:\*\*?|\+|-|<<)\s*\d+)+(?=\s*[;}])", stop.rest)
+    if computed is not None and more is not None:
+        new = str(_computed(computed[1] + more[0]))
+        return written(
+            stop, f"values are numbers as they are: write `{new}`", computed.start(1), place + more.end(), new
+        )
     bracketed = re.match(r"(?:\{([^{}]*)\}|\[([^\[\]]*)\]|\(([^()]*)\))(?:[ \t]*;)?", stop.rest)
     key = re.search(r"[;{\n]\s*(\w+)\s*$", stop.text)
     if bracketed is None or key is None or stop.found not in ("{", "[", "("):
@@ -70,6 +78,23 @@ def _values(stop: Stop) -> Slip | None:
     return Slip(edit(said, Edit(stop.between(place, place + bracketed.end()), f"{values};")))
 
 
+def _computed(text: str) -> int:
+    """What a term of whole numbers is, as Python and C compute it."""
+    powers = re.sub(r"(\d+)\s*\*\*\s*(\d{1,2})\b", lambda found: str(int(found[1]) ** int(found[2])), text)
+    shifted = [
+        sum(
+            prod(map(int, re.findall(r"\d+", part))) * (-1 if part.startswith("-") else 1)
+            for part in _TERM.findall(one)
+        )
+        for one in powers.split("<<")
+    ]
+    value = shifted[0]
+    for places in shifted[1:]:
+        value <<= min(places, 64)
+    return value
+
+
+_TERM = re.compile(r"[+-]?\s*\d+(?:\s*\*\s*\d+)*")
 _ENTRY = "an entry reads `KEY VALUE VALUE;`"
 
 
@@ -95,6 +120,11 @@ def _subject(stop: Stop) -> Slip | None:
     if word is not None and "FOR" in stop.accepted:
         said = f"`for` stands before what a block is for: write `for {word[1]}`"
         return Slip(edit(said, Edit(stop.between(place, place), "for ")))
+    heritage = re.match(r"(?:extends|inherits|like|from|based\s+on|of|:)\s*(\w+)\s*(?=\{)", stop.rest)
+    if heritage is not None:
+        kind = stop.before.split()[0]
+        said = f"no block takes keys from another: leave it out, and write the keys of `{kind} {heritage[1]}` here"
+        return Slip(advice(said), stop.between(place, place + len(heritage[0].rstrip())))
     more = re.match(r"(\s*,\s*\w+)+", stop.rest)
     if more is not None:
         return Slip(

@@ -78,7 +78,8 @@ def _word(stop: Stop) -> Slip | None:
 def _onnx(stop: Stop) -> Slip | None:
     """Domains and opsets of an `onnx` clause."""
     place = len(stop.text)
-    if re.search(r"\bonnx\s+\S+::\w+\s*\n\s*$", stop.text) and stop.rest[:1] not in (";", ","):
+    unended = r"\bonnx\s+\S+::\w+(?:\s+\d+\s*\.\.\s*\d*)?\s*\n\s*$"
+    if re.search(unended, stop.text) and stop.rest[:1] not in (";", ","):
         end = stop.behind_text()
         said = edit("an `onnx` clause ends with `;`", Edit(end, " ;"))
         return Slip(said, end._replace(column=end.column - 1), "the `;` of this clause is missing")
@@ -129,6 +130,19 @@ def _kind(stop: Stop) -> Slip | None:
     return None
 
 
+def _reasoned(stop: Stop, begin: int, end: int, reason: str) -> Slip:
+    """`require CONDITION, "why"`, as assertions of other languages say it."""
+    condition = stop.text[begin:].rstrip().removesuffix(" or")
+    opened = re.match(r"require\s*\(", condition)
+    if opened is not None and condition.count("(") > condition.count(")"):
+        condition = f"require {condition[opened.end() :].strip()}"
+    else:
+        end -= stop.whole[:end].endswith(")")
+    new = f'{condition} or fail("{reason}")'
+    said = f"the reason stands behind `or`: write `{new}`"
+    return Slip(edit(said, Edit(stop.between(begin, end), new)))
+
+
 def _requirement(stop: Stop) -> Slip | None:
     """`require a, b`, what ends with `;`, and the left sides of equations."""
     left = re.search(r"[{\n]\s*(?:view\s+|scan\s+)?(\w+)\[[^\[\]=]*$", stop.text)
@@ -140,7 +154,11 @@ def _requirement(stop: Stop) -> Slip | None:
         said = f"one equation gives all elements at plain indices: `{left[1]}[i] = if i == 0 then FIRST else x[i - 1]`"
         return told(said)
     place = len(stop.text)
-    if stop.found == "," and re.search(r"\brequire\b(?:[^\n,{}]|\n(?!\s*\w+\s*\[))*$", stop.text):
+    reason = re.match(r"(?:,|:|else\b|\bor\b)?\s*(\"[^\"\n]*\"|'[^'\"\n]*')(?:[ \t]*\))?", stop.rest)
+    required = re.search(r"\brequire\b(?:[^\n,{}]|\n(?!\s*\w+\s*\[))*$", stop.text)
+    if reason is not None and required is not None:
+        return _reasoned(stop, required.start(), place + reason.end(), reason[1][1:-1])
+    if stop.found == "," and required is not None:
         return Slip(edit("conditions are joined by `and`", Edit(stop.between(place, place + 1), " and")))
     if stop.found == ";" and re.match(r";[ \t]*(#.*)?(\n|$)", stop.rest) and "SEMICOLON" not in stop.accepted:
         # clauses `onnx` end with `;`, and come from this pattern unharmed

@@ -196,6 +196,8 @@ def _conditional(stop: Stop) -> Slip | None:
         new = f"{generator[1]}({loop[1]} < {loop[2].strip()}) {body}"
         end = len(stop.text) + loop.end()
         return written(stop, f"a reduction names its range first: write `{new}`", generator.start(), end, new)
+    if stop.found == "?":
+        return _question(stop)
     if stop.found != "{" or re.search(r"\bif\b[^{}]*$", stop.text) is None:
         return None
     said = "write `if CONDITION then VALUE else OTHER`"
@@ -205,6 +207,43 @@ def _conditional(stop: Stop) -> Slip | None:
     place = len(stop.text)
     new = f"then {braces[1]} else {braces[2]}"
     return Slip(edit(said, Edit(stop.between(place, place + braces.end()), new)))
+
+
+def _question(stop: Stop) -> Slip | None:
+    """`c ? a : b`."""
+    place = len(stop.text)
+    begin = _piece_begin(stop.text)
+    parts = re.match(r"\?\s*((?:[^?:\[\]()\n]|\[[^\[\]]*\]|\([^()]*\))+?)\s*:\s*", stop.rest)
+    condition = stop.text[begin:].strip()
+    if parts is None or not condition:
+        return None
+    other = re.match(r"(?:[^?:,\[\]()\n]|\[[^\[\]]*\]|\((?:[^()]|\([^()]*\))*\))+", stop.rest[parts.end() :])
+    if other is None:
+        return None
+    end = place + parts.end() + len(other[0].rstrip())
+    new = f"if {condition} then {parts[1]} else {other[0].strip()}"
+    return written(stop, f"write `{new}`", begin, end, new)
+
+
+def _piece_begin(text: str) -> int:
+    """Where the expression begins that a text ends in: behind a `=`, a comma or an open bracket."""
+    depth, at = 0, len(text)
+    while at:
+        sign = text[at - 1]
+        if sign in ")]":
+            depth += 1
+        elif sign in "([":
+            depth -= 1
+            if depth < 0:
+                break
+        elif depth == 0 and (
+            sign == "," or (sign == "=" and re.search(r"(?<![<>=!])=$", text[:at]) and text[at : at + 1] != "=")
+        ):
+            break
+        at -= 1
+    words = re.match(r".*\b(?:where|require|then|else|if)\b", text[at:], re.DOTALL)
+    at += words.end() if words is not None else 0
+    return at + len(text[at:]) - len(text[at:].lstrip())
 
 
 def _chain(stop: Stop) -> Slip | None:

@@ -14,6 +14,10 @@ _RULE = "write `rewrite NAME in algebra`, then `Neg(Neg(x)) => x`"
 _COMMENT = "a comment begins with `#`"
 _MARKS = re.compile(r"(<{7}|={7}|>{7})")
 _PROSE = re.compile(r"[A-Za-z][\w'-]*( +[A-Za-z][\w'-]*,?){2,}")
+_DEFINED = re.compile(
+    r"(?:def|fn|fun|func)\s+(?P<name>[A-Za-z_]\w*)\s*\((?P<parameters>[^()\n]*)\)\s*(?:->\s*\w+\s*)?"
+    r"(?::|=>|=|\{)\s*(?:return\b\s*)?(?P<body>[^{};\n=]+(?:(?:==|<=|>=|!=)[^{};\n=]+)*);?[ \t]*(?:\s*\})?"
+)
 _EGGLOG = {
     "rewrite": _RULE,
     "birewrite": "write `rewrite NAME in algebra`, then `LEFT <=> RIGHT`",
@@ -28,7 +32,7 @@ _EGGLOG = {
 _FOREIGN = (
     (r"rw!|rewrite!|multi_rewrite!", f"this is egg's form: {_RULE}"),
     (r"pdl\.|pdl_interp\.", f"this is MLIR's form: {_RULE}"),
-    (r"Pattern\b[^(=]*\{|(Pattern|Constraint|Rewrite)\s+\w+\s*[(=]", f"this is PDL's form: {_RULE}"),
+    (r"Pattern\b[^=]*\{|(Pattern|Constraint|Rewrite)\s+\w+\s*[(=]", f"this is PDL's form: {_RULE}"),
     (r"def\s+\w+\s*:\s*Pat", f"this is MLIR's form: {_RULE}"),
     (r"@\w", f"this is Python's form: {_RULE}"),
     (r"class\s+\w+\s*[(:].*(?i:pattern|rule|rewrit)", f"this is Python's form: {_RULE}"),
@@ -53,7 +57,7 @@ def items(stop: Stop) -> Slip | None:
     for pattern, said in _FOREIGN:
         if re.match(pattern, line):
             return Slip(advice(said), stop.between(begin, end))
-    return _import(stop, line) or _comment(stop, line) or _expression(stop, line)
+    return _import(stop, line) or _function(stop) or _comment(stop, line) or _expression(stop, line)
 
 
 def _quotes(stop: Stop) -> Slip | None:
@@ -72,6 +76,20 @@ def _quotes(stop: Stop) -> Slip | None:
 def _marks(stop: Stop, begin: int, end: int) -> Slip:
     said = advice("keep one of the two versions, and remove the lines of `<<<<<<<`, `=======` and `>>>>>>>`")
     return Slip(said, stop.between(begin, end), "a merge left both versions here")
+
+
+def _function(stop: Stop) -> Slip | None:
+    """`def half(n): return n // 2` and `fn half(n) { n / 2 }`, with one expression."""
+    begin = len(stop.text)
+    match = _DEFINED.match(stop.whole, begin)
+    if match is None:
+        return None
+    parameters = ", ".join(part.split(":")[0].strip() for part in match["parameters"].split(",")).strip()
+    new = f"function {match['name']}({parameters}) = {match['body'].strip()}"
+    where = stop.between(*match.span())
+    return Slip(
+        edit(f"a function is one expression: write `{new}`", Edit(where, new)), stop.between(begin, line_end(stop))
+    )
 
 
 def _comment(stop: Stop, line: str) -> Slip | None:
@@ -98,6 +116,11 @@ def _comment(stop: Stop, line: str) -> Slip | None:
 
 
 def _import(stop: Stop, line: str) -> Slip | None:
+    named = re.match(r"(?:from|using|require|include)\s+[\"']([^\"']+)[\"']\s+(?:import|use|as|only)\b.*", line)
+    if named is not None:
+        new = f'import "{named[1]}"'
+        where = stop.between(len(stop.text), line_end(stop))
+        return Slip(edit(f"write `{new}`: all names of the file are known then", Edit(where, new)), where)
     python = re.match(r"from\s+([\w.]+)\s+import\b.*|import\s+([\w.]+)\s*;?$", line)
     if python is None:
         return None

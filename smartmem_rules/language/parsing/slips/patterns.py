@@ -262,7 +262,14 @@ def _attributes(stop: Stop) -> Slip | None:
         and stop.found.isidentifier()
         and not stop.found.startswith("output")
     ):
-        return told(f"an attribute is bound by a name of its own: `Op(x; {stop.found} = a)`, then `a`")
+        return told(
+            "an output is told by its number, `Op(...).0` for the first; "
+            f"an attribute is bound by a name of its own: `Op(x; {stop.found} = a)`, then `a`"
+        )
+    if re.fullmatch(r"\.\d+", stop.found) and (named := re.search(r"\b([a-z]\w*)$", stop.text)):
+        let = re.search(rf"\blet\s+{named[1]}\s*=\s*([^\n]*\S)", stop.whole)
+        term = let[1] if let is not None else "Op(...)"
+        return told(f"a `let` names one output: `let {named[1]} = {term}{stop.found}`, then `{named[1]}`")
     if stop.found in ("not", "the character `!") and re.search(r"[(,]\s*$", stop.text) and "where" not in stop.before:
         return told("a pattern cannot exclude an operator: bind a name, and write in a guard what must hold of it")
     doubled = re.search(r"[;,]\s*\w+\s*(=)$", stop.text)

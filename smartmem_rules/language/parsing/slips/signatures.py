@@ -10,6 +10,12 @@ from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.vocabulary import ATTRIBUTE_KINDS, CONSTANT_KINDS, DTYPE_WORDS
 
 _CONST = r"const\s+\w+\s*:\s*\w+\??"
+_FOREIGN_TYPES = ("tensor", "Tensor", "memref", "TensorType", "ndarray", "NDArray", "array")
+_FOREIGN_TYPE = re.compile(
+    rf"\b((?:{'|'.join(_FOREIGN_TYPES)})\s*(?:\(\s*(?P<element>\w+)\s*\)"
+    r"|<\s*(?P<dims>(?:(?:\?|\d+|\w)x)+)(?P<last>(?:bf|f|si|ui|i|u)\d+)\s*>"
+    r"|\[\s*\((?P<shape>[^()]*)\)\s*,\s*\"?(?P<dtype>\w+)\"?\s*\]))"
+)
 _TYPE_WORDS = DTYPE_WORDS | ATTRIBUTE_KINDS | {"T", "double", "half", "long", "auto", "Tensor"}
 
 
@@ -26,7 +32,7 @@ def signatures(stop: Stop) -> Slip | None:
         new = stop.whole[begin:end].replace("-", "_")
         return written(stop, "a name is one word: letters, digits and `_`", begin, end, new)
     if re.match(r"operator\b[^{]*$", before):
-        ways = (_constants, _parts, _variables, _order, _inputs, _shapes, _outputs)
+        ways = (_foreign_types, _constants, _parts, _variables, _order, _inputs, _shapes, _outputs)
         return next(filter(None, (way(stop) for way in ways)), None)
     if re.match(r"(function|predicate)\b", before):
         return _function(stop)
@@ -44,6 +50,39 @@ def signatures(stop: Stop) -> Slip | None:
     return _headings(stop) or _ruleset(stop)
 
 
+def _foreign_types(stop: Stop) -> Slip | None:
+    """`tensor(float)` of ONNX, `tensor<?x4xf32>` of MLIR and `Tensor[(N, K), float32]` of Relay."""
+    word = re.search(r":\s*(\w+)\s*$", stop.text) or re.search(r":\s*(\w+)\s*\[\s*\([^()\]]*$", stop.text)
+    if word is None or word[1] not in _FOREIGN_TYPES:
+        return None
+    end = stop.whole.find("{", word.start())
+    found = list(_FOREIGN_TYPE.finditer(stop.whole, word.start(), end if end > 0 else len(stop.whole)))
+    if not found or found[0].start(1) != word.start(1):
+        return None
+    changes = [Edit(stop.between(*one.span(1)), _type_of(one)) for one in found]
+    message = f"`{' '.join(found[0][1].split())}` is no type of rule files"
+    said = f"a type is an element type with its extents in brackets: write `{changes[0].text}`"
+    return Slip(edit(said, *changes), stop.between(*found[0].span(1)), message)
+
+
+def _type_of(found: re.Match[str]) -> str:
+    """A type of another tool as it is written here; extents without names are a list."""
+    if found["element"]:
+        return f"{_element(found['element'])}[*S]"
+    if found["dims"] is not None:
+        extents = [f"N{number}" if one == "?" else one for number, one in enumerate(found["dims"].split("x")[:-1])]
+        return f"{_element(found['last'])}[{', '.join(extents)}]"
+    return f"{_element(found['dtype'])}[{found['shape'].strip().strip(',')}]"
+
+
+def _element(word: str) -> str:
+    short = re.fullmatch(r"(bf|f|i|si|ui|u)(\d+)", word)
+    if short is None:
+        return {"float": "float32", "double": "float64"}.get(word, word)
+    kinds = {"bf": "bfloat", "f": "float", "i": "int", "si": "int", "ui": "uint", "u": "uint"}
+    return "bool" if word == "i1" else f"{kinds[short[1]]}{short[2]}"
+
+
 def _headings(stop: Stop) -> Slip | None:
     """Names in quotes and with hyphens, and imports."""
     place, before = len(stop.text), stop.before
@@ -51,6 +90,10 @@ def _headings(stop: Stop) -> Slip | None:
     if quoted is not None and re.fullmatch(r"[a-z]+\s*", before) and "NAME" in stop.accepted:
         return written(stop, "names stand without quotes", place, place + quoted.end(), quoted[1])
     if re.match(r"import\b", before):
+        file = re.match(r"[^\n\"']*\bfrom\s+[\"']([^\"'\n]+)[\"']\s*;?", stop.rest)
+        if file is not None:
+            said = f'write `import "{file[1]}"`: all names of the file are known then'
+            return written(stop, said, place, place + file.end(), f'"{file[1]}"')
         other = re.match(r"[(<]\s*\"?([\w./-]+)\"?\s*[)>]\s*;?", stop.rest)
         if other is not None:
             new = f'"{other[1]}"'
@@ -244,7 +287,8 @@ def _outputs(stop: Stop) -> Slip | None:
     unnamed = re.search(r"->\s*(\w+\s*\[)[^\[\]]*$", stop.text)
     if unnamed is not None:
         begin = unnamed.start(1)
-        said = "an output has a name: `-> y: T[N, K]`"
+        shape = re.compile(r"\w+\s*\[[^\[\]\n]*\]").match(stop.whole, begin)
+        said = f"an output has a name: `-> y: {shape[0] if shape is not None else 'T[N, K]'}`"
         return Slip(edit(said, Edit(stop.between(begin, begin), "y: ")), stop.between(begin, place))
     heritage = re.match(r"(extends|implements|inherits|like)\s+[\w, ]+(?=\{)", stop.rest)
     if heritage is not None:

@@ -25,7 +25,7 @@ from smartmem_rules.language.vocabulary import (
 )
 from smartmem_rules.rulebase.checks.meant.arguments import kinds_of_operands
 from smartmem_rules.rulebase.checks.meant.closed_forms import recursion_fix
-from smartmem_rules.rulebase.checks.meant.extents import starred, with_extent_meant
+from smartmem_rules.rulebase.checks.meant.lengths.extents import starred, with_extent_meant
 from smartmem_rules.rulebase.checks.meant.names import bare_defaults, check_extents
 from smartmem_rules.rulebase.checks.operators.clauses import check_costs, check_reference
 from smartmem_rules.rulebase.checks.scope import Scope, children, head, index_count

@@ -1,0 +1,1 @@
+"""Lengths of lists, extents and shapes that an author meant."""
