@@ -14,6 +14,7 @@ from hypothesis import settings
 from tests.in_memory import keep_temporary_files_in_memory
 from tests.json_outputs import hold_against_schemas
 from tests.quickly_compiled import choose, compile_quickly, compiles_as_users
+from tests.repeating import repetitions, without_repetitions
 from tests.required_packages import pytest_make_collect_report, pytest_runtest_makereport
 from tests.thoroughly_verified import is_verified_thoroughly, verify
 from tests.with_all import ask_for_all
@@ -83,7 +84,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is not in the sample; tests that are asked for by name always run."""
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
-    sample = _sample(items)
+    sample = without_repetitions(_sample(items), items, repetitions())
     left_out = [item for item in items if item not in sample]
     if left_out:
         config.hook.pytest_deselected(items=left_out)

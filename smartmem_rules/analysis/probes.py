@@ -92,6 +92,13 @@ class Drawing:
 
     # --- shapes and dtypes ---
 
+    def fitting(self, place: int, dtype: str) -> str:
+        """A dtype that an operand may have, `dtype` if it may."""
+        formals = [item for item in self.operator.inputs if item.constant is None]
+        formal = formals[min(place, len(formals) - 1)].type if formals else None
+        allowed = formal is None or dtype in allowed_dtypes(self.operator, formal.dtype)
+        return dtype if allowed or formal is None else self._preferred(formal.dtype)
+
     def _unify(self, formal: s.Input, operand: TensorType) -> None:
         assert formal.type is not None
         name = formal.type.dtype
@@ -188,7 +195,7 @@ class Drawing:
         if not required and (self.number < 2 or self.random.random() < 0.6):
             return
         if kind == "ints" and name in orders_of(self.operator) and self.random.random() < 0.7:
-            values[name] = self._order()
+            values[name] = self.order()
             return
         required = required or (self.eager and kind == "int")
         compared = compared_values(self.operator).get(name, ())
@@ -207,7 +214,8 @@ class Drawing:
         lists = [v for v in self.extents.values() if isinstance(v, tuple)]
         return max(lists, key=len, default=(2,))
 
-    def _order(self) -> tuple[int, ...]:
+    def order(self) -> tuple[int, ...]:
+        """The axes of the operand of most axes in some order."""
         order = list(range(len(self._longest())))
         self.random.shuffle(order)
         return tuple(order)
@@ -231,7 +239,7 @@ class Drawing:
                 return self._integers(tuple(v for v in shape if isinstance(v, int)))
 
     def _integers(self, shape: tuple[int, ...]) -> Value:
-        order = self._order()
+        order = self.order()
         alike = [(number,) * len(shape) for number in (1, 2)]
         choices: list[tuple[int, ...]] = [order, (0,), (-1,), (1,), shape, (2, *shape), *alike]
         return self.random.choice(choices)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
-from smartmem_rules.analysis.probes import EXTENTS, Drawing, Operand
+from smartmem_rules.analysis.probes import EXTENTS, Drawing, Operand, orders_of
 from smartmem_rules.language import syntax as s
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.types import TensorType
@@ -37,4 +37,11 @@ def named_value(drawing: Drawing, name: str) -> Value:
         return None
     if isinstance(default, s.Number) and default.value in (0, 1):
         return drawing.random.choice((0, 1))
-    return drawing.value_of(name)
+    return _order(drawing) if name in orders_of(drawing.operator) else drawing.value_of(name)
+
+
+def _order(drawing: Drawing) -> tuple[int, ...]:
+    """An order of axes, often one that is not its own inverse: others hide that the inverse is meant."""
+    order = drawing.order()
+    own_inverse = all(order[axis] == place for place, axis in enumerate(order))
+    return (*order[1:], *order[:1]) if own_inverse and drawing.random.random() < _OFTEN else order

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expressions import conjuncts, nodes
@@ -20,6 +21,8 @@ class Facts:
     ranks: Mapping[str, int]
     dtypes: tuple[str, ...] = ()
     """Element types that guards name; a drawing that prefers others would satisfy none of these guards."""
+    alike: Mapping[str, str] = field(default_factory=dict)
+    """Tensors with another one that has the same shape."""
 
     @staticmethod
     def of(guards: tuple[s.Expression, ...]) -> Facts:
@@ -27,6 +30,7 @@ class Facts:
         values: dict[str, float] = {}
         present: set[str] = set()
         ranks: dict[str, int] = {}
+        alike: dict[str, str] = {}
         for guard in conjuncts(*guards):
             match guard:
                 case s.Call(function="constant", arguments=(s.Name(id=name),)):
@@ -39,12 +43,18 @@ class Facts:
                     right=s.Number(value=int(rank)),
                 ):
                     ranks[name] = rank
+                case s.Binary(
+                    operator="==",
+                    left=s.Call(function="shape", arguments=(s.Name(id=one),)),
+                    right=s.Call(function="shape", arguments=(s.Name(id=other),)),
+                ):
+                    alike |= {one: other, other: one}
             pair = _value_and_number(guard)
             if pair is not None:
                 values[pair[0]] = pair[1]
         texts = (node.value for node in nodes(guards) if isinstance(node, s.Text) and node.value in ALL_DTYPES)
         dtypes = tuple(dict.fromkeys(texts))
-        return Facts(frozenset(constants), values, frozenset(present), ranks, dtypes)
+        return Facts(frozenset(constants), values, frozenset(present), ranks, dtypes, alike)
 
     def wanted(self, number: int) -> tuple[str, ...]:
         """The element types that an attempt draws first: another one in each, and in some the usual ones."""

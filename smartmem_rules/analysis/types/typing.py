@@ -6,7 +6,7 @@ under its own signature.  Uses that the guards admit are then built from the rig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from random import Random
 
@@ -27,6 +27,8 @@ ATTEMPTS = 48
 WANTED = 12
 _BOLD = 32
 """Further attempts where the left side names attributes."""
+_CUBES = 0.3
+"""Share of these in which all extents of a tensor are equal, as guards may ask."""
 ABSENT = "_"
 
 
@@ -90,6 +92,18 @@ def check_types(
     return Typing(agreed=agreed, differing=found.differing, left=found.left, right=found.right, refused=refused)
 
 
+def _meant(overloads: Sequence[s.Operator], count: int) -> Sequence[s.Operator]:
+    """The overloads that a pattern of so many operands may mean: of the newest opset, if any is."""
+    newest = [one for one in overloads if one.onnx is None or one.onnx.until is None] or overloads
+    tensors = ([item for item in one.inputs if item.constant is None] for one in newest)
+    fitting = [
+        one
+        for one, items in zip(newest, tensors, strict=True)
+        if len(items) >= count or any(item.variadic for item in items)
+    ]
+    return fitting or newest
+
+
 def _is_computable(base: Definitions, left: s.Pattern, number: int, facts: Facts, parts: int) -> bool:
     """Whether the left side has a value at a use, and not only a type."""
     return replace(Solver.of(base, number, facts, parts), types_only=False).attempt(left) is not None
@@ -141,10 +155,10 @@ class Solver:
     def solve(self, pattern: s.Pattern) -> TensorType:
         """The type of a left side whose variables are given types."""
         assert isinstance(pattern, s.PatternOperator)
-        overloads = self.base.operators[pattern.operator]
+        overloads = _meant(self.base.operators[pattern.operator], len(self._arguments(pattern)))
         operator = overloads[0] if self.number < 3 else self.random.choice(overloads)
         drawing = Drawing(self.base, operator, self.random, self.number, wanted=self.facts.wanted(self.number))
-        known = self._known(pattern)
+        known = self._known(pattern, drawing)
         arguments = self._arguments(pattern)
         count = len(arguments) + (2 if pattern.variadic is not None else 0)
         operands = drawing.operands(known, count if pattern.variadic is None else None)
@@ -174,7 +188,7 @@ class Solver:
             raise _NoUse
         return instance.outputs[pattern.output or 0]
 
-    def _known(self, pattern: s.PatternOperator) -> dict[int, Operand]:
+    def _known(self, pattern: s.PatternOperator, drawing: Drawing) -> dict[int, Operand]:
         known: dict[int, Operand] = {}
         for place, argument in enumerate(self._arguments(pattern)):
             if isinstance(argument, s.PatternOperator):
@@ -184,16 +198,21 @@ class Solver:
                     known[place] = None
                 elif argument.name in self.use.tensors:
                     known[place] = self.use.tensors[argument.name]
+                elif self.bold and (same := self.use.tensors.get(self.facts.alike.get(argument.name, ""))) is not None:
+                    known[place] = same
                 elif argument.name in self.facts.ranks:
+                    cube = self.bold and self.random.random() < _CUBES
                     extents = tuple(self.random.choice((2, 3)) for _ in range(self.facts.ranks[argument.name]))
-                    known[place] = TensorType(self._neighbour(known), extents)
+                    extents = extents[:1] * len(extents) if cube else extents
+                    known[place] = TensorType(drawing.fitting(place, self._neighbour(known)), extents)
                 elif argument.name in self.facts.values or self._is_small(argument.name):
-                    known[place] = TensorType(self._neighbour(known), self._shape_of_number())
+                    dtype = drawing.fitting(place, self._neighbour(known))
+                    known[place] = TensorType(dtype, self._shape_of_number())
                 elif self.bold and (alike := alike_drawn(self.use.tensors, self.random)) is not None:
                     known[place] = alike
         for place, argument in enumerate(self._arguments(pattern)):
             if isinstance(argument, s.PatternNumber):
-                known[place] = TensorType(self._neighbour(known), ())
+                known[place] = TensorType(drawing.fitting(place, self._neighbour(known)), ())
         return known
 
     def _shape_of_number(self) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ _SAME = {
     **dict.fromkeys(("reversed",), "reverse"),
     **dict.fromkeys(("sorted",), "sort"),
     **dict.fromkeys(("cond", "ifelse", "iif"), "select"),
+    **dict.fromkeys(("error", "raise", "throw", "panic", "abort", "die", "refuse", "reject", "unsupported"), "fail"),
     **dict.fromkeys(("num_uses", "users", "uses_of"), "uses"),
 }
 """The same with the same arguments, under another name."""
@@ -111,8 +112,9 @@ _TYPES = {**dict.fromkeys(DTYPES), "double": "float64", "half": "float16", "long
 def of_another_language(call: s.Call, place: s.Span, known: Collection[str]) -> Fix | None:
     """How to write a function that other languages have."""
     name = call.function
-    if name == "len" and call.arguments and isinstance(call.arguments[0], s.Name):
-        x = call.arguments[0].id
+    counted = call.arguments[0] if call.arguments else None
+    if name == "len" and isinstance(counted, s.Name) and not counted.id[:1].isupper():  # those are lists of extents
+        x = counted.id
         return advice(
             f"write `count({x})` for how many tensors a list has, `rank({x})` for the number of axes, or of the "
             f"entries of an attribute, `extent({x}, 0)` for that of the first one's elements"

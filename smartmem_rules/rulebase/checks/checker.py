@@ -211,7 +211,7 @@ class _Checker:
                 yield from check_level(item)
 
     def _operator(self, item: s.Operator) -> Iterator[Diagnostic]:
-        found = [*check_operator(item, self.functions, self.names), *check_conditions(item.requires)]
+        found = [*check_operator(item, self.functions, self.names), *check_conditions(item.requires, may_fail=True)]
         found += [*check_defaults(item), *check_shapes(item), *check_indices(item), *check_members(item)]
         found += [*check_extremes(item), *check_lets_of_elements(item), *check_arithmetic(item), *check_places(item)]
         found += [*check_spreading(item), *check_quotients(item)]

@@ -20,14 +20,27 @@ _NO_CONDITIONS = frozenset(LIST_FUNCTIONS) - {"contains", "near", "present", "fa
 """Functions that give numbers, texts or lists."""
 
 
-def check_conditions(conditions: Sequence[s.Expression], predicates: Collection[str] = ()) -> Iterator[Diagnostic]:
-    """Guards and requirements that are numbers, texts or lists."""
+def check_conditions(
+    conditions: Sequence[s.Expression], predicates: Collection[str] = (), may_fail: bool = False
+) -> Iterator[Diagnostic]:
+    """Guards and requirements that are numbers, texts or lists; only requirements may fail with a reason."""
     for part in conjuncts(*conditions):
         what = _no_condition(part)
         if what is not None and not _miscounted(part):
             message = f"a condition holds or does not hold, but this is {what}"
-            fix = predicate_meant(part, predicates) or _condition_meant(part)
+            reason = _reason_meant(part) if may_fail else None
+            fix = reason or predicate_meant(part, predicates) or _condition_meant(part)
             yield Diagnostic(Code.NO_CONDITION, "error", message, part.span, fix=fix)
+
+
+def _reason_meant(part: s.Expression) -> Fix | None:
+    """`N % 2 == 0 or "N must be even"`."""
+    match part:
+        case s.Binary(operator="or", right=s.Text() as reason):
+            new = f"fail({print_expression(reason)})"
+            return replacement(f"the reason of a refusal stands in `fail`: write `{new}`", reason.span, new)
+        case _:
+            return None
 
 
 def _miscounted(part: s.Expression) -> bool:

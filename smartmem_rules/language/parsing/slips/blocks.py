@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import prod
+from fractions import Fraction
 
 from smartmem_rules.language.fixes import Edit, advice, edit
 from smartmem_rules.language.parsing.slips.slip import Slip, all_of, line_end, written
@@ -62,10 +62,10 @@ def _values(stop: Stop) -> Slip | None:
         new = f'"{stop.whole[bare.start(2) : end].strip()}"'
         said = f"the value of `{bare[1]}` is a text: write `{new}`"
         return Slip(edit(said, Edit(stop.between(bare.start(2), end), new)))
-    computed = re.search(r"(?<![\w.])(\d+)\s*$", stop.text)
-    more = re.match(r"(?:\s*(?:\*\*?|\+|-|<<)\s*\d+)+(?=\s*[;}])", stop.rest)
+    computed = re.search(r"(?<![\w.])(\d+(?:\.\d+)?)\s*$", stop.text)
+    more = re.match(r"(?:\s*(?:\*\*?|/|\+|-|<<)\s*\d+(?:\.\d+)?)+(?=\s*[;}])", stop.rest)
     if computed is not None and more is not None:
-        new = str(_computed(computed[1] + more[0]))
+        new = _computed(computed[1] + more[0])
         return written(
             stop, f"values are numbers as they are: write `{new}`", computed.start(1), place + more.end(), new
         )
@@ -78,23 +78,22 @@ def _values(stop: Stop) -> Slip | None:
     return Slip(edit(said, Edit(stop.between(place, place + bracketed.end()), f"{values};")))
 
 
-def _computed(text: str) -> int:
-    """What a term of whole numbers is, as Python and C compute it."""
+def _computed(text: str) -> str:
+    """What a term of numbers is, as Python and C compute it."""
     powers = re.sub(r"(\d+)\s*\*\*\s*(\d{1,2})\b", lambda found: str(int(found[1]) ** int(found[2])), text)
-    shifted = [
-        sum(
-            prod(map(int, re.findall(r"\d+", part))) * (-1 if part.startswith("-") else 1)
-            for part in _TERM.findall(one)
-        )
-        for one in powers.split("<<")
-    ]
-    value = shifted[0]
-    for places in shifted[1:]:
-        value <<= min(places, 64)
+    first, *places = (sum(map(_product, _TERM.findall(one)), Fraction()) for one in powers.split("<<"))
+    value = first * 2 ** sum(min(int(one), 64) for one in places)
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):.6g}"
+
+
+def _product(term: str) -> Fraction:
+    value = Fraction(-1 if term.startswith("-") else 1)
+    for sign, number in re.findall(r"([*/]?)\s*(\d+(?:\.\d+)?)", term):
+        value = value * Fraction(number) if sign != "/" else value / (Fraction(number) or 1)
     return value
 
 
-_TERM = re.compile(r"[+-]?\s*\d+(?:\s*\*\s*\d+)*")
+_TERM = re.compile(r"[+-]?\s*\d+(?:\.\d+)?(?:\s*[*/]\s*\d+(?:\.\d+)?)*")
 _ENTRY = "an entry reads `KEY VALUE VALUE;`"
 
 
@@ -120,7 +119,7 @@ def _subject(stop: Stop) -> Slip | None:
     if word is not None and "FOR" in stop.accepted:
         said = f"`for` stands before what a block is for: write `for {word[1]}`"
         return Slip(edit(said, Edit(stop.between(place, place), "for ")))
-    heritage = re.match(r"(?:extends|inherits|like|from|based\s+on|of|:)\s*(\w+)\s*(?=\{)", stop.rest)
+    heritage = re.match(r"(?:extends|inherits|like|from|based\s+on|of|:|\()\s*(\w+)\s*\)?\s*(?=\{)", stop.rest)
     if heritage is not None:
         kind = stop.before.split()[0]
         said = f"no block takes keys from another: leave it out, and write the keys of `{kind} {heritage[1]}` here"

@@ -66,6 +66,8 @@ def _quotes(stop: Stop) -> Slip | None:
     text = re.match(r'\s*(?:cites|unsound|reference|import)\s+"(.*)"\s*$', stop.whole[begin : line_end(stop)])
     if text is None or len(stop.text) <= begin + text.start(1):
         return None
+    if re.fullmatch(r'[^"]*"\s*,\s*"[^"]*(?:"\s*,\s*"[^"]*)*', text[1]):
+        return None  # several texts
     inner = [at for at in range(*text.span(1)) if text.string[at] == '"' and text.string[at - 1] != "\\"]
     if not inner:
         return None

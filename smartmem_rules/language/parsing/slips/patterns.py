@@ -257,11 +257,14 @@ def _attributes(stop: Stop) -> Slip | None:
     ):
         sign = re.escape(stop.found)
         return Slip(all_of(stop, "all attributes together are `@NAME`", rf"{sign}(?=\w+\s*\))", "@", place))
-    if (
-        re.search(r"([A-Z]\w*)\([^()]*\)\.$", stop.text)
-        and stop.found.isidentifier()
-        and not stop.found.startswith("output")
-    ):
+    if re.search(r"\)\.$", stop.text) and stop.found.isidentifier() and re.search(r"\bwhere\b", stop.before) is None:
+        number = re.match(r"outputs?\[(\d+)\]", stop.rest)
+        if number is not None:
+            new = f".{number[1]}" if number[1] != "0" else ""
+            said = "`Op(...).1` is the second output, `Op(...)` alone the first"
+            return written(stop, said, place - 1, place + number.end(), new)
+        if stop.found.startswith("output"):
+            return told("`Op(...).1` is the second output, `Op(...)` alone the first")
         return told(
             "an output is told by its number, `Op(...).0` for the first; "
             f"an attribute is bound by a name of its own: `Op(x; {stop.found} = a)`, then `a`"
