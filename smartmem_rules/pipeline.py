@@ -27,7 +27,7 @@ from smartmem_rules.rulebase.base import RuleBase, load_modules, load_rules
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.statistics import Extraction, RewriteStatistics
-from smartmem_rules.tensor.extents import SymbolicExtentError
+from smartmem_rules.tensor.extents import SymbolicExtentError, dimensions_needed, flags_of
 
 if TYPE_CHECKING:
     from smartmem_rules.egraph.constants import Constants
@@ -205,7 +205,7 @@ def make_planning(request: Request) -> tuple[Planning, Target]:
         ranges = ", ".join(map(str, graph.dimensions))
         raise PlanError(
             f"tuning measures kernels at one extent, not for ranges ({ranges}); "
-            f"give one extent: --dim {graph.dimensions[0].name}=N"
+            f"give one extent: {flags_of(graph.dimensions)}"
         )
     graph = _extracted(imported, request, Unmeasured()).graph
     with _of_ranges():
@@ -257,8 +257,7 @@ def _extracted(imported: _Imported, request: Request, clock: Stages, record: boo
     if record and graph.dimensions:
         ranges = ", ".join(map(str, graph.dimensions))
         raise PlanError(
-            f"a certificate is of one extent, not of ranges ({ranges}); "
-            f"give one extent: --dim {graph.dimensions[0].name}=N"
+            f"a certificate is of one extent, not of ranges ({ranges}); give one extent: {flags_of(graph.dimensions)}"
         )
     chosen, rewriting, saturation = _choose(imported, request, clock, record)
     return _Extracted(saturation=saturation, graph=chosen, rewriting=rewriting)
@@ -270,7 +269,9 @@ def _of_ranges() -> Iterator[None]:
     try:
         yield
     except SymbolicExtentError as error:
-        raise PlanError(f"there is no plan for this range of extents: {error}; give one extent") from error
+        needed = sorted(dimensions_needed(error), key=lambda one: one.name)
+        flags = f": {flags_of(needed)}" if needed else ""
+        raise PlanError(f"there is no plan for this range of extents: {error}; give one extent{flags}") from error
 
 
 def level_of(name: str, base: RuleBase) -> Level:

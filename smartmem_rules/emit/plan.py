@@ -21,7 +21,7 @@ from smartmem_rules.plan.scheduling import Scheduled, schedule, schedule_alone
 from smartmem_rules.records import dataclass
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.statistics import PlanStatistics, Statistics
-from smartmem_rules.tensor.extents import SymbolicExtentError
+from smartmem_rules.tensor.extents import SymbolicExtentError, dimensions_needed, flags_of
 
 
 def finish(
@@ -158,4 +158,7 @@ def _for_ranges(launch: Launch) -> Iterator[None]:
     try:
         yield
     except SymbolicExtentError as error:
-        raise PlanError(f"the kernel of {', '.join(launch.origin)} cannot take a range of extents: {error}") from error
+        needed = sorted(dimensions_needed(error), key=lambda one: one.name)
+        give = f"; give one extent: {flags_of(needed)}" if needed else ""
+        origin = ", ".join(launch.origin)
+        raise PlanError(f"the kernel of {origin} cannot take a range of extents: {error}{give}") from error

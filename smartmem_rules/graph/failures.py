@@ -9,10 +9,10 @@ import onnx
 
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.loading import domain_of
-from smartmem_rules.graph.matching import Explained, NeedsConstant, NotAllowed, NotImported
+from smartmem_rules.graph.matching import Explained, NeedsConstant, NeedsExtent, NotAllowed, NotImported
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import Unsupported
-from smartmem_rules.tensor.extents import Dimension
+from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError, dimensions_needed, flags_of
 from smartmem_rules.tensor.types import TensorType
 
 _SHOWN = 4
@@ -56,6 +56,8 @@ class Failures:
     nodes: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
     hopeless: bool = False
+    needed: set[str] = field(default_factory=set)
+    """The open dimensions that definitions need as numbers."""
     operands: dict[str, Sequence[TensorType | None]] = field(default_factory=dict)
     advice: dict[str, None] = field(default_factory=dict)
     """What to do, by the kinds of reasons."""
@@ -63,7 +65,9 @@ class Failures:
     def add(self, node: onnx.NodeProto, name: str, reason: Exception, types: Mapping[str, TensorType]) -> None:
         self.operands[name] = [types.get(operand) for operand in node.input]
         self.nodes.setdefault((domain_of(node.domain), node.op_type), {}).setdefault(str(reason), []).append(name)
-        if not isinstance(reason, Explained):
+        open_ = {one.name for one in dimensions_needed(reason)}
+        self.needed |= reason.dimensions if isinstance(reason, NeedsExtent) else open_
+        if not isinstance(reason, Explained | NeedsExtent | SymbolicExtentError):
             self.advice[_CORRECT if isinstance(reason, NotAllowed) else _DEFINE] = None
         if isinstance(reason, NeedsConstant):
             self.unknown |= reason.tensors
@@ -80,10 +84,13 @@ class Failures:
                 lines.append(f"  {domain}::{operator} ({shown}): {reason}")
         lines += sorted(self.advice)
         if open_:
-            ranges = ", ".join(map(str, open_))
-            lines.append(
-                f"or, where it is the range that cannot be ({ranges}), give one extent: --dim {open_[0].name}=N"
-            )
+            needed = [one for one in open_ if one.name in self.needed] or open_
+            ranges, flags = ", ".join(map(str, needed)), flags_of(needed)
+            one = "one extent" if len(needed) == 1 else "one extent of each"
+            if self.advice:
+                lines.append(f"or, where it is the range that cannot be ({ranges}), give {one}: {flags}")
+            else:
+                lines.append(f"an extent cannot be open here ({ranges}); give {one}, or a narrower range: {flags}")
         failed = frozenset(name for reasons in self.nodes.values() for names in reasons.values() for name in names)
         if self.hopeless:
             return UncoveredNodesError("\n".join(lines), failed, self.operands)

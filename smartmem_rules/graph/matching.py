@@ -23,7 +23,7 @@ from smartmem_rules.rulebase.packed import Index, binding_of
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.classify import moves_only
 from smartmem_rules.tensor.expr import TensorType, tensors_read
-from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
+from smartmem_rules.tensor.extents import SymbolicExtentError, dimensions_needed, is_symbolic
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate_overload
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.unmet import UnmetError, value_text
@@ -44,6 +44,18 @@ class NeedsConstant(Unsupported):
 
 class NotAllowed(Unsupported):
     """Definitions take a node's operands, and not the values that these or its attributes have."""
+
+
+class NeedsExtent(Unsupported):
+    """A definition would accept the node if some open dimensions were numbers.
+
+    Attributes:
+        dimensions: their names.
+    """
+
+    def __init__(self, message: str, dimensions: Collection[str]) -> None:
+        super().__init__(message)
+        self.dimensions = frozenset(dimensions)
 
 
 class Explained(Unsupported):
@@ -115,6 +127,7 @@ class Matcher:
 
         Raises:
             NeedsConstant: one would, if it knew the values of some operands.
+            NeedsExtent: one would, if it knew some open dimensions.
             NotAllowed: none takes the values of operands or attributes.
             Unsupported: none does; the message gives the reasons.
         """
@@ -137,6 +150,9 @@ class Matcher:
                     unknown |= reason.tensors
         if unknown:
             raise NeedsConstant("; ".join(reasons), unknown)
+        open_ = {text: reason for text, reason in reasons.items() if isinstance(reason, NeedsExtent)}
+        if open_:
+            raise NeedsExtent("; ".join(open_), {name for reason in open_.values() for name in reason.dimensions})
         # an overload that takes the operands, and refuses what they are, says more than those for other operands
         impossible = [text for text, reason in reasons.items() if isinstance(reason, NotAllowed)]
         unmet = [text for text, reason in reasons.items() if isinstance(reason, UnmetError)]
@@ -213,11 +229,16 @@ class Matcher:
             instance = instantiate_overload(self.base, operator, types, given, wanted)
         except UnmetError as unmet:
             return unmet
-        except DefinitionError as reason:
+        except (DefinitionError, SymbolicExtentError) as reason:
+            unknown = dimensions_needed(reason)
+            if unknown:
+                return NeedsExtent(str(reason), {one.name for one in unknown})
+            if isinstance(reason, SymbolicExtentError):
+                return Unsupported(str(reason))
             values = " and ".join(f"{name} is {value_text(value)}" for name, value in sorted(given.items()))
             where = f"where {values}" if values else "for these operands"
             return NotAllowed(f"{operator.name} cannot be computed {where} ({reason})")
-        except (Unsupported, SymbolicExtentError) as reason:
+        except Unsupported as reason:
             return Unsupported(str(reason))
         reads = frozenset(name for e in instance.equations for name in tensors_read(e.body))
         attributes = {name: instance.values.get(name) for name in compile_time_names(operator)} | dict(given)

@@ -43,11 +43,12 @@ def check_memory(
         if stored.role == "intermediate" and stored.layout.memory != "scratch" and name in lives:
             _check_fits(stored, slots, placement)
     replaced = {(new, old) for launch in launches for new, old in launch.in_place.items()}
+    touching = [_touching(launch) for launch in launches]
     by_slot: dict[int, list[_Life]] = {}
     for life in lives.values():
         by_slot.setdefault(placement[life.tensor].slot, []).append(life)
     for slot in by_slot.values():
-        _check_slot(slot, launches, replaced)
+        _check_slot(slot, launches, touching, replaced)
 
 
 def _lives(
@@ -80,7 +81,12 @@ def _check_fits(stored: Stored, slots: Sequence[Slot], placement: Mapping[str, P
         )
 
 
-def _check_slot(slot: Sequence[_Life], launches: Sequence[Launch], replaced: set[tuple[str, str]]) -> None:
+def _check_slot(
+    slot: Sequence[_Life],
+    launches: Sequence[Launch],
+    touching: Sequence[Mapping[str, frozenset[int]]],
+    replaced: set[tuple[str, str]],
+) -> None:
     """Of tensors in the order of their first writes each is compared with those that are still needed there."""
     live: list[_Life] = []  # in the order of their places, none over another one
     passing: list[_Life] = []  # needed for the last time where another one is written over them
@@ -97,7 +103,7 @@ def _check_slot(slot: Sequence[_Life], launches: Sequence[Launch], replaced: set
         while last < len(live) and live[last].begin < life.end:
             last += 1
         for other in [*live[first:last], *(one for one in passing if one.begin < life.end and life.begin < one.end)]:
-            _check_written_over(life, other, launches, replaced)
+            _check_written_over(life, other, launches[life.first], touching[life.first], replaced)
         passing += live[first:last]
         live[first:last] = [life]
         heappush(ending, (life.last, number, life))
@@ -107,24 +113,41 @@ def _begin(life: _Life) -> int:
     return life.begin
 
 
-def _check_written_over(life: _Life, other: _Life, launches: Sequence[Launch], replaced: set[tuple[str, str]]) -> None:
+def _check_written_over(
+    life: _Life,
+    other: _Life,
+    launch: Launch,
+    touching: Mapping[str, frozenset[int]],
+    replaced: set[tuple[str, str]],
+) -> None:
     """A tensor may be written over another one only where that one is needed for the last time."""
-    launch = launches[life.first]
     if life.first == other.last and (
-        (life.tensor, other.tensor) in replaced or _waits(launch, life.tensor, other.tensor)
+        (life.tensor, other.tensor) in replaced or _waits(launch, life.tensor, other.tensor, touching)
     ):
         return
     raise InvariantError(STAGE, launch.name, life.tensor, f"it is written over {other.tensor!r}, which is needed still")
 
 
-def _waits(launch: Launch, new: str, old: str) -> bool:
-    """Whether the steps of an ordered launch that touch one tensor wait for all that touch the one that lay there."""
+def _waits(launch: Launch, new: str, old: str, steps: Mapping[str, frozenset[int]]) -> bool:
+    """Whether the steps of an ordered launch that touch one tensor wait for all that touch the one that lay there.
+
+    Args:
+        steps: the numbers of the steps that touch each tensor.
+    """
     if not isinstance(launch, Ordered):
         return False
     awaited = launch.tasks.awaited
-    uses = [{name for kernel in step.kernels for name in (*kernel.reads, *kernel.writes)} for step in launch.steps]
-    users = {n for n, names in enumerate(uses) if old in names}
-    makers = [n for n, names in enumerate(uses) if new in names]
+    users, makers = steps.get(old, frozenset()), steps.get(new, frozenset())
     return all(users - {n} <= awaited(n) and n not in users for n in makers) or (
         all(users <= awaited(n) | {n} for n in makers)
     )
+
+
+def _touching(launch: Launch) -> dict[str, frozenset[int]]:
+    """The numbers of the steps of an ordered launch that read or write each tensor."""
+    found: dict[str, set[int]] = {}
+    for number, step in enumerate(launch.steps if isinstance(launch, Ordered) else ()):
+        for kernel in step.kernels:
+            for name in (*kernel.reads, *kernel.writes):
+                found.setdefault(name, set()).add(number)
+    return {name: frozenset(numbers) for name, numbers in found.items()}

@@ -15,12 +15,14 @@ whole range:
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smartmem_rules.errors import causes
 from smartmem_rules.tensor.extent_factors import Dimension as Dimension, Extreme as Extreme, Quotient as Quotient
 
 if TYPE_CHECKING:
@@ -32,10 +34,22 @@ else:
 class SymbolicExtentError(TypeError):
     """A number or a decision is needed that depends on the value of an open dimension.
 
-    `sides` are the two values of a comparison for equality that is not decided.
+    Attributes:
+        values: the extents that would have to be known.
+        sides: the two values of a comparison for equality that is not decided.
     """
 
     sides: tuple[int, int] | None = None
+
+    def __init__(self, message: str, *values: object) -> None:
+        super().__init__(message)
+        self.values = values
+
+
+def dimensions_needed(failure: BaseException) -> frozenset[Dimension]:
+    """The open dimensions whose value an exception, or one from which it was raised, says to be needed."""
+    undecided = (cause for cause in causes(failure) if isinstance(cause, SymbolicExtentError))
+    return frozenset(one for cause in undecided for value in cause.values for one in dimensions(value))
 
 
 Factor = Dimension | Quotient | Extreme
@@ -59,7 +73,7 @@ class Extent(Integer):
         return int
 
     def _refuse(self) -> Any:
-        raise SymbolicExtentError(f"the extent {self!r} is needed as a number")
+        raise SymbolicExtentError(f"the extent {self!r} is needed as a number", self)
 
     def __index__(self) -> int:
         from smartmem_rules.tensor.ranges import number_of  # which computes with extents
@@ -269,6 +283,11 @@ def _decide(left: int, operator: str, right: Any) -> bool:
 def dimensions(value: object) -> frozenset[Dimension]:
     """The open dimensions that an extent depends on; none for a number."""
     return _dimensions(value) if is_symbolic(value) else frozenset()
+
+
+def flags_of(open_: Iterable[Dimension]) -> str:
+    """The options that give each dimension one extent."""
+    return " ".join(f"--dim {shlex.quote(one.name)}=N" for one in open_)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -22,6 +22,7 @@ from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.definitions.watch import Watch
 from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, TensorType, needed
+from smartmem_rules.tensor.extents import dimensions_needed
 from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.ranges import maximum
@@ -100,6 +101,11 @@ def instantiate(
             return Instantiation(base, operator, operands, attributes, outputs).run(types_only)
         except Unsupported as reason:
             reasons.append(reason.with_traceback(None))
+        except DefinitionError as failure:
+            # an overload that computes with numbers may stand before one for open extents
+            if not dimensions_needed(failure):
+                raise
+            reasons.append(Unsupported(str(failure)))
     raise RefusedByAll(reasons)
 
 

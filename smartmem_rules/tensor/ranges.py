@@ -187,7 +187,7 @@ def same(left: Any, right: Any) -> bool:
     if low <= 0 <= high:
         if _oracle is not None:
             return _oracle(left, "==", right)
-        undecided = SymbolicExtentError(_undecided(left, "==", right))
+        undecided = SymbolicExtentError(_undecided(left, "==", right), left, right)
         undecided.sides = left, right  # type: ignore[assignment]
         raise undecided
     return False
@@ -242,7 +242,7 @@ def decided(left: int, operator: str, right: Any) -> bool:
         return False
     if _oracle is not None:
         return _oracle(left, operator, right)
-    raise SymbolicExtentError(_undecided(left, operator, right))
+    raise SymbolicExtentError(_undecided(left, operator, right), left, right)
 
 
 def _undecided(left: Any, operator: str, right: Any) -> str:

@@ -166,10 +166,16 @@ def test_tensors_beyond_the_limits(rules: RuleBase, build: Build) -> None:
     assert "axes" in message(build([RELU], {"x": [1] * 50}, ["y"]), rules)
 
 
-def test_inputs_are_measured_before_definitions_count_along_them(rules: RuleBase, build: Build) -> None:
-    pool = [NODE("AveragePool", ["x"], ["y"], kernel_shape=[5], strides=[3])]
-    assert "the input 'x' has 4611686018427387904 elements" in message(build(pool, {"x": [1, 1, 2**62]}, ["y"]), rules)
-    assert "715827881 members" in message(build(pool, {"x": [1, 1, 2**31 - 1]}, ["y"]), rules)
+def test_inputs_are_measured_before_definitions_count_along_them(build: Build, tmp_path: Path) -> None:
+    own = tmp_path / "counted.smr"
+    own.write_text(
+        "operator Counted<T: float>(x: T[N]) -> y: T[N] {\n    onnx my.domain::Counted;\n"
+        "    let places = [2 * o for o in N]\n    y[i] = x[i] * cast(places[i], dtype(x))\n}\n"
+    )
+    rules = load_rules([own])
+    counted = [NODE("Counted", ["x"], ["y"], domain="my.domain")]
+    assert "the input 'x' has 4611686018427387904 elements" in message(build(counted, {"x": [2**62]}, ["y"]), rules)
+    assert "2147483647 members" in message(build(counted, {"x": [2**31 - 1]}, ["y"]), rules)
 
 
 def test_what_is_computed_at_import_is_bounded(rules: RuleBase, build: Build) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given, strategies as st
 
+from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Horizontal
 from smartmem_rules.plan.kernel.graph import KernelGraph, needs, toposort
-from smartmem_rules.plan.kernel.launch import Single
+from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.launch import horizontal_cpu
 from smartmem_rules.plan.launch.horizontal_cpu import side_by_side
 from smartmem_rules.rulebase.base import load_rules
 
@@ -79,3 +82,19 @@ def test_a_reader_stands_behind_all_who_write_a_part_of_what_it_reads() -> None:
         ["upper"],
         ["reader"],
     ]
+
+
+def test_each_of_many_launches_is_weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = load_rules()
+    rule = next(one for one in base.fuses.values() if isinstance(one, Horizontal))
+    weighed: list[Launch] = []
+    is_small = horizontal_cpu._is_small
+
+    def counted(launch: Launch, rule: Horizontal, device: Device) -> bool:
+        weighed.append(launch)
+        return is_small(launch, rule, device)
+
+    monkeypatch.setattr(horizontal_cpu, "_is_small", counted)
+    many = [Single(kernel=kernel(f"k{n}", "x", f"y{n}")) for n in range(60)]
+    (launch,) = side_by_side(many, rule, base.devices["pocl"])
+    assert len(launch.kernels) == len(weighed) == 60

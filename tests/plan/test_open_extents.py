@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper
 
 import smartmem_rules as sm
 from smartmem_rules.graph.model import GraphError
@@ -20,6 +21,9 @@ from smartmem_rules.tensor.extents import is_symbolic
 from tests.plan.open_models import CASES, Case, attention, cache, open_model, weights
 
 pytestmark = pytest.mark.sampled(36)
+
+UNROLLED = re.compile(r"#pragma unroll\s+(?:#endif\s+)?for \([^)]*\bdim_\w+")
+"""A loop over an open extent that the compiler is told to unroll: PoCL prints a warning for each."""
 
 TOLERANCES = {"float32": 1e-5, "float16": 5e-3}
 
@@ -50,7 +54,24 @@ MODES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_one_plan_for_all_extents(case: Case) -> None:
     model = case.make()
-    check(model, sm.optimize(model, dims=case.dims), case.extents)
+    plan = sm.optimize(model, dims=case.dims)
+    check(model, plan, case.extents)
+    assert not any(UNROLLED.search(enqueue.source.text) for enqueue in plan.plan.enqueues)
+
+
+def test_no_compiler_is_told_to_unroll_a_loop_over_an_open_extent() -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Softmax", ["a"], ["y"], axis=-1)]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, "n"]) for name in ("x", "y")]
+    model = helper.make_model(
+        helper.make_graph(nodes, "rows", values[:1], values[1:]), opset_imports=[helper.make_opsetid("", 17)]
+    )
+
+    def texts(dims: dict[str, int | tuple[int, int]]) -> list[str]:
+        plan, _ = make_plan(Request(model, (), "pocl", "smartmem", "float32", "auto", (), dims), Unmeasured())
+        return [enqueue.source.text for enqueue in plan.enqueues]
+
+    assert not any(UNROLLED.search(text) for text in texts({"n": (1, 32)}))
+    assert any("#pragma unroll\n" in text.rpartition("__kernel")[2] for text in texts({"n": 32}))
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: "-".join(mode.values()))

@@ -13,6 +13,7 @@ from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.language.blocks.device import TextChoices
 from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.ranges import several, surely_at_most
 
 
@@ -48,7 +49,9 @@ class Loops(Indices):
     def loop(self, var: Var, head: str | None = None, unrolled: bool = False) -> Iterator[None]:
         """A loop over a variable, which the compiler unrolls where that pays."""
         name = self.name(var)
-        if head is None and (unrolled or (self.is_interior and surely_at_most(var.extent, self.text.unroll))):
+        short = self.is_interior and surely_at_most(var.extent, self.text.unroll)
+        # compilers warn of a loop that they are told to unroll and whose turns no number says
+        if head is None and not is_symbolic(var.extent) and (unrolled or short):
             # around loops that work-items take in step, PoCL does not end (`Team.head`)
             guarded = self.team is not None or self.in_step
             self.writer.line("#ifndef SMR_NO_UNROLL\n#pragma unroll\n#endif" if guarded else "#pragma unroll")
@@ -71,7 +74,7 @@ class Loops(Indices):
 
     def writes_out(self, block: Var) -> bool:
         """Whether all turns of a loop over vectors are written out: few of them, on a CPU."""
-        if self.unrolls or self.team is not None:
+        if self.unrolls or self.team is not None or is_symbolic(block.extent):
             return False
         return several(block.extent) and surely_at_most(block.extent, self.text.unroll_vectors)
 

@@ -19,6 +19,7 @@ from smartmem_rules.tensor.expr import (
     select,
     substitute_variables,
 )
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index
 
 
@@ -52,7 +53,7 @@ def _steps(
     expressions: Expressions, outer: tuple[Var, ...], bodies: list[tuple[str, Expr]], lane: Var, most_steps: int
 ) -> None:
     if outer:
-        if outer[0].extent <= most_steps:
+        if not is_symbolic(outer[0].extent) and outer[0].extent <= most_steps:
             expressions.writer.line("#pragma unroll")
         with expressions.loop(outer[0]):
             _steps(expressions, outer[1:], bodies, lane, most_steps)

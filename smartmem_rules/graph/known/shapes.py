@@ -45,7 +45,7 @@ MOST_ELEMENTS = 1 << 10
 def _truncated(a: Any, b: Any) -> Any:
     """Division of integers as in C; of extents only where nothing is negative."""
     if a < 0 or b < 0:
-        raise SymbolicExtentError(f"the quotient of {a!r} and {b!r}, one of which is negative")
+        raise SymbolicExtentError(f"the quotient of {a!r} and {b!r}, one of which is negative", a, b)
     return a // b
 
 
@@ -113,7 +113,7 @@ def evaluated_outputs(instance: Instance, operands: Mapping[str, Array]) -> list
     for size in instance.sizes:
         count = results[size.count].reshape(-1)[0]
         if is_symbolic(count):
-            raise SymbolicExtentError(f"how many elements there are depends on the extent {count!r}")
+            raise SymbolicExtentError(f"how many elements there are depends on the extent {count!r}", count)
         results[size.output] = results[size.output].take(range(int(count)), size.axis)
     return results
 
@@ -181,7 +181,7 @@ def _held(value: Any, dtype: str) -> Any:
     if is_symbolic(value):
         low, high = bounds(value)
         if held.kind not in "iu" or low < np.iinfo(held).min or high > np.iinfo(held).max:
-            raise SymbolicExtentError(f"the extent {value!r} is needed as {dtype}")
+            raise SymbolicExtentError(f"the extent {value!r} is needed as {dtype}", value)
         return value
     if held.kind not in "iu":
         return held.type(value).item()

@@ -6,6 +6,7 @@ alike: the number of a work-item says which of them it belongs to.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from smartmem_rules.language.blocks.device import Device
@@ -22,14 +23,18 @@ def side_by_side(given: Sequence[Launch], rule: Horizontal, device: Device) -> l
     groups: list[list[Launch]] = []
     graph = KernelGraph(given)
     group_of: list[int] = []
+    open_ones: list[int] = []
+    """The groups of small launches, in their order."""
     for number, launch in enumerate(given):
         small = _is_small(launch, rule, device)
         # groups stand in an order of execution: the ones behind all that the launch reads do not need it
         after = max((group_of[n] for n in graph.producers(number)), default=-1) + 1
-        open_ones = range(after, len(groups)) if small else ()
-        place = next((n for n in open_ones if all(_is_small(k, rule, device) for k in groups[n])), len(groups))
+        at = bisect_left(open_ones, after)
+        place = open_ones[at] if small and at < len(open_ones) else len(groups)
         if place == len(groups):
             groups.append([])
+            if small:
+                open_ones.append(place)
         groups[place].append(launch)
         group_of.append(place)
     return [one[0] if len(one) == 1 else Beside(name=one[0].name, steps=tuple(one)) for one in groups]

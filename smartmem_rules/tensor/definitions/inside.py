@@ -59,7 +59,7 @@ def outside(
         return None
     if index.is_open or is_symbolic(extent) or any(i.is_open for c in conditions for i in condition_indices(c)):
         low, high = index.interval
-        raise SymbolicExtentError(f"elements {low!r} to {high!r} of an axis of extent {extent!r}")
+        raise SymbolicExtentError(f"elements {low!r} to {high!r} of an axis of extent {extent!r}", low, high, extent)
     if not conditions and all(isinstance(atom, Var) for atom, _ in index.terms):
         return _furthest(index, extent)
     return _enumerated(index, extent, conditions, most_points)
