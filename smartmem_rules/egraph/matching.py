@@ -12,6 +12,7 @@ from smartmem_rules.egraph.model import Meta
 from smartmem_rules.egraph.patterns import Left, has_attributes
 from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.guards.constant_elements import over_elements
+from smartmem_rules.guards.magnitudes import keeps_number
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.analyses import operator_name
 from smartmem_rules.records import dataclass
@@ -24,7 +25,7 @@ from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.primitives import Array
 
 UNRELIABLE = "a constant holds NaN, infinities or numbers too large to be reassociated"
-LOST = "a constant of the right side would overflow or underflow"
+LOST = "a number of the right side would overflow or underflow"
 
 
 class Refused(Exception):
@@ -295,7 +296,9 @@ class _Builder:
             operands += members
         attributes: dict[str, Value] = dict(self.bundles[pattern.bundle]) if pattern.bundle is not None else {}
         for attribute in pattern.attributes:
-            attributes[attribute.name] = evaluate(attribute.value, self.scope)
+            value = attributes[attribute.name] = evaluate(attribute.value, self.scope)
+            if self.reassociates and isinstance(value, float) and not keeps_number(value):
+                raise Refused(LOST, {attribute.name: describe(value)}, attribute.span)
         name = self.host.attribute_name(attributes)
         if has_attributes(pattern):
             self.pieces.append(name)

@@ -65,6 +65,11 @@ def is_moderate(constant: Magnitudes, dtype: str) -> bool:
     return constant.largest <= LARGEST[dtype]
 
 
+def keeps_number(value: float) -> bool:
+    """Whether a float attribute, which ONNX holds in single precision, is moderate and did not underflow."""
+    return value == 0 or _SMALLEST_NORMAL["float32"] <= abs(value) <= LARGEST["float32"]
+
+
 def keeps_elements(
     equations: Sequence[Equation], made: Magnitudes, operands: Callable[[], Sequence[Magnitudes]], dtype: str
 ) -> bool:

@@ -91,6 +91,28 @@ def test_a_mask_of_infinities_is_moved_and_not_multiplied(base: RuleBase) -> Non
     assert not saturation.statistics["add_constants"].fired
 
 
+@pytest.mark.parametrize(("alpha", "k", "fires"), [(0.5, 4.0, True), (1e20, 1e19, False), (1e-20, 1e-19, False)])
+def test_attributes_lose_nothing(base: RuleBase, alpha: float, k: float, fires: bool) -> None:
+    builder = Builder(base)
+    w, b = (builder.constant(name, np.ones(shape, np.float32)) for name, shape in (("w", (4, 5)), ("b", (5,))))
+    product = builder.add("Gemm", builder.input("x", (3, 4)), w, b, alpha=alpha)
+    graph = builder.finish(builder.add("Mul", product, builder.constant("k", np.array(k, np.float32))))
+    saturation = fired(graph, base, "scale_after_gemm")
+    assert bool(saturation.statistics["scale_after_gemm"].fired) == fires
+
+
+@pytest.mark.parametrize(("scale", "fires"), [(0.125, True), (1e-6, False), (1e6, False)])
+def test_scales_of_scores_are_moderate(base: RuleBase, scale: float, fires: bool) -> None:
+    """Behind the product a small scale finds infinities, and a large one zeros."""
+    builder = Builder(base)
+    q, k = builder.input("q", (2, 3, 4)), builder.input("k", (2, 4, 3))
+    scaled = builder.add("Mul", q, builder.constant("c", np.array(scale, np.float32)))
+    graph = builder.finish(builder.add("MatMul", scaled, k))
+    rule = "scale_of_queries"
+    saturation = saturate(graph, base, ["recognise"], disable=base.rule_names() - {rule})
+    assert bool(saturation.statistics[rule].fired) == fires
+
+
 def chosen(graph: Graph, base: RuleBase) -> tuple[Graph, list[Saturation]]:
     """The form that is chosen, and what was saturated on the way."""
     tried: list[Saturation] = []

@@ -191,3 +191,25 @@ def test_weights_are_transformed_in_double_precision(name: str, shape: tuple[int
     tiles = padded.reshape(*padded.shape[:3], -1, columns).transpose(0, 3, 1, 2, 4)
     assert np.allclose(got, tiles, rtol=2**-23, atol=1e-12)
     assert not got[:, -1, ..., n % columns or columns :].any()
+
+
+@pytest.mark.parametrize("extreme", [np.inf, -np.inf, np.nan, 2e37])
+@pytest.mark.parametrize("chained", [False, True])
+def test_extreme_weights_are_not_filtered(extreme: float, chained: bool) -> None:
+    """Sums of such weights are infinite or NaN where the weights are not."""
+    x, w, v = normal(1, 32, 28, 28), normal(32, 32, 3, 3, seed=1), normal(32, 32, 1, 1, seed=2)
+    w[3, 4, 1, :] = extreme
+    nodes: list[Node] = [("Conv", "x w", "c", {"pads": [1, 1, 1, 1]}), ("Conv", "c v", "y")] if chained else []
+    nodes = nodes or [("Conv", "x w", "y", {"pads": [1, 1, 1, 1]})]
+    plan = finish(planned(nodes, {"x": x}, {"w": w} | ({"v": v} if chained else {})))
+    kernels = [k for launch in plan.launches for k in launch.kernels]
+    assert "winograd" not in {k.template for k in kernels}
+    got = Executor(plan, choose()).run({"x": x})["y"]
+    with np.errstate(all="ignore"):
+        expected = reference(x, w, (1, 1, 1, 1)).astype(np.float32)
+    if not chained:
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+        assert np.isfinite(np.delete(got, 3, axis=1)).all()
+    ordinary = normal(32, 32, 3, 3, seed=1)
+    other = finish(planned(nodes, {"x": x}, {"w": ordinary} | ({"v": v} if chained else {})))
+    assert "winograd" in {k.template for launch in other.launches for k in launch.kernels}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.rulebase.verdicts import WITH_PROOFS, record, recorded, shipped
@@ -61,10 +62,16 @@ def backward(rule: ast.Rewrite) -> ast.Rewrite | None:
     if rule.unsound is not None or rule.bidirectional or not isinstance(rule.right, ast.PatternOperator):
         return None
     tensors, values = _bound(rule.right)
-    used = set(_mentioned(rule.left)).union(*(names_in(guard) for guard in rule.guards))
+    used = set(_mentioned(rule.left)).union(*map(_asked, rule.guards))
     if not used <= tensors | values:
         return None
     return replace(rule, name=f"{rule.name}{BACKWARDS}", left=rule.right, right=rule.left, explores=True)
+
+
+def _asked(guard: ast.Expression) -> set[str]:
+    """What a guard asks about: its names, but for those of its own loops."""
+    loops = {b.name for node in nodes(guard) if isinstance(node, ast.Reduction) for b in node.binders}
+    return names_in(guard) - loops
 
 
 def _bound(pattern: ast.Pattern) -> tuple[set[str], set[str]]:

@@ -148,9 +148,13 @@ def integer(seed: int) -> Case:
 
 
 def chained(seed: int) -> Case:
-    """A model with constants one after the other, whose elements are so large or small that their order decides."""
+    """A model with constants one after the other, whose elements are so large or small that their order decides.
+
+    Inputs are ordinary: rules that relax reassociation may make another number of an infinite one.
+    """
     random = np.random.default_rng((seed, 14))
-    case = _grown(f"chained-{seed}", random, SMALL_STEPS, {constant_chains.chain: 4, math.unary: 1})
+    recipes: Mapping[Recipe, int] = {constant_chains.chain: 4, math.unary: 1}
+    case = _grown(f"chained-{seed}", random, SMALL_STEPS, recipes, special_share=0.0)
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
@@ -227,9 +231,14 @@ def _drawn(name: str, random: np.random.Generator, most_steps: int) -> Case:
 
 
 def _grown(
-    name: str, random: np.random.Generator, most_steps: int, weighted: Mapping[Recipe, int], sizes: Sizes = SMALL
+    name: str,
+    random: np.random.Generator,
+    most_steps: int,
+    weighted: Mapping[Recipe, int],
+    sizes: Sizes = SMALL,
+    special_share: float = SPECIAL_SHARE,
 ) -> Case:
-    builder = Builder(random, bool(random.random() < SPECIAL_SHARE), draw_dtypes(random), sizes)
+    builder = Builder(random, bool(random.random() < special_share), draw_dtypes(random), sizes)
     builder.input(builder.fresh(draw_shape(random, 1, 5, sizes), builder.dtype()))
     recipes, weights = list(weighted), np.array(list(weighted.values()), float)
     steps = int(random.integers(1, most_steps + 1))

@@ -37,7 +37,7 @@ from smartmem_rules.plan.schedule.records import (
     WinogradSchedule,
     schedule_of,
 )
-from smartmem_rules.plan.schedule.templates import GroupForm, PanelForm, Templates, TileForm, WinogradForm
+from smartmem_rules.plan.schedule.templates import Form, GroupForm, PanelForm, Templates, TileForm, WinogradForm
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, free_variables, walk
 from smartmem_rules.tensor.index import Index, add, scale, variable
@@ -175,15 +175,23 @@ class Scheduler:
             return replace(kernel, schedule=sizes)
         c = replace(c, k=self._ordered_k(c))
         kernel = replace(kernel, contraction=c)
+        found = self._with_form(kernel, c, self.templates.required(kernel, choice, block_rows))
+        if found is None:
+            found = self._with_form(kernel, c, self.templates.required(kernel, choice, block_rows, filters=False))
+            assert found is not None
+        return found
+
+    def _with_form(self, kernel: Kernel, c: Contraction, form: Form) -> Kernel | None:
+        """The kernel with a template; None where filtered weights are not what the template needs."""
         constant = self.templates.packs(c)
-        match self.templates.required(kernel, choice, block_rows):
-            case PanelForm() as form:
+        match form:
+            case PanelForm():
                 return self._panel(kernel, c, form, constant)
-            case WinogradForm() as form:
+            case WinogradForm():
                 return self._transformed(kernel, form)
-            case GroupForm() as form:
+            case GroupForm():
                 return self._group(kernel, c, form, constant)
-            case TileForm() as form:
+            case TileForm():
                 return self._tile(kernel, c, form, constant)
 
     def space(self, launch: Launch, units: int) -> list[dict[str, int]]:
@@ -274,11 +282,15 @@ class Scheduler:
         found = (self.packer.words(n, factor, c, columns, s) for s in taking)
         return next((one for one in found if one is not None), None) or self.packer.panel(n, factor, c, columns)
 
-    def _transformed(self, kernel: Kernel, form: WinogradForm) -> Kernel:
+    def _transformed(self, kernel: Kernel, form: WinogradForm) -> Kernel | None:
+        """The filtered convolution; None where a sum of weights would be infinite or NaN, and a weight is not."""
         problem, sizes = form.problem, form.sizes
         ahead, ahead_lines = problem.ahead(sizes)
         factors, windows, transform = right_factors(kernel), problem.windows, problem.transform
-        packed = [self.packer.transformed(n, b, problem, sizes.columns) for n, b in factors]
+        weights = [self.packer.transformed(n, b, problem, sizes.columns) for n, b in factors]
+        packed = [one for one in weights if one is not None]
+        if len(packed) < len(weights):
+            return None
         schedule = WinogradSchedule(
             name=problem.s.name,
             template="winograd",

@@ -99,12 +99,15 @@ class Templates:
             return None
         return TextureTiles(self.device, self.storage, self.constants, self.wide)
 
-    def form(self, kernel: Kernel, choice: Choice | None = None, block_rows: int | None = None) -> Form | None:
+    def form(
+        self, kernel: Kernel, choice: Choice | None = None, block_rows: int | None = None, filters: bool = True
+    ) -> Form | None:
         """The template and sizes of a contraction; None where no schedule takes it.
 
         Args:
             choice: sizes that take the place of the cost model's, where a template can take them.
             block_rows: rows of a work-item, where the kernel's launch decides that (a chain).
+            filters: whether a convolution may be filtered.
         """
         c = kernel.contraction
         assert c is not None
@@ -113,7 +116,7 @@ class Templates:
             if c.of_bytes and not isinstance(schedule, Panel):
                 continue
             if isinstance(schedule, Panel):
-                found = self._over_rows(kernel, c, schedule, choice, block_rows)
+                found = self._over_rows(kernel, c, schedule, choice, block_rows, filters)
             elif isinstance(schedule, Group):
                 found = self._fastest(kernel, c, schedule, choice)
             elif isinstance(schedule, Tile):
@@ -122,13 +125,15 @@ class Templates:
                 return found
         return None
 
-    def required(self, kernel: Kernel, choice: Choice | None = None, block_rows: int | None = None) -> Form:
+    def required(
+        self, kernel: Kernel, choice: Choice | None = None, block_rows: int | None = None, filters: bool = True
+    ) -> Form:
         """Like `form`.
 
         Raises:
             PlanError: no schedule takes the contraction.
         """
-        found = self.form(kernel, choice, block_rows)
+        found = self.form(kernel, choice, block_rows, filters)
         if found is None:
             raise PlanError(f"no schedule fits the contraction of {', '.join(kernel.origin)}")
         return found
@@ -198,10 +203,11 @@ class Templates:
     # --- one template each ---
 
     def _over_rows(
-        self, kernel: Kernel, c: Contraction, s: Panel, choice: Choice | None, block_rows: int | None
+        self, kernel: Kernel, c: Contraction, s: Panel, choice: Choice | None, block_rows: int | None, filters: bool
     ) -> WinogradForm | PanelForm | None:
         """Whole rows for each work-item, filtered where that is cheaper or was tuned so."""
-        problem, filtered = PanelProblem(kernel, c, s, self.packs(c), block_rows), self.transforms(kernel, block_rows)
+        problem = PanelProblem(kernel, c, s, self.packs(c), block_rows)
+        filtered = self.transforms(kernel, block_rows) if filters else []
         units = self.device.compute.units
         found = paying(filtered, problem, units) if choice is None else tuned(filtered, choice)
         if found is not None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from smartmem_rules.guards.magnitudes import is_moderate, magnitudes
 from smartmem_rules.language.blocks.device import ImageLimits
 from smartmem_rules.language.blocks.schedule import FewBitWeights
 from smartmem_rules.plan.kernel.byte_factors import byte_factor, packed_bytes
@@ -216,7 +217,8 @@ class Packer:
         values = values.reshape(shape)
         return values.transpose(0, 2, 1) if columns_first else values
 
-    def transformed(self, n: Var, factor: Expr, problem: WinogradProblem, columns: int) -> PackedPanel:
+    def transformed(self, n: Var, factor: Expr, problem: WinogradProblem, columns: int) -> PackedPanel | None:
+        """The weights of a filtered convolution; None where their sums could overflow or are NaN."""
         w, transform = problem.windows, problem.transform
         batch = tuple(v for v in problem.c.batch if v in free_variables(factor))
         axes = (*batch, n, w.channel, w.ky, w.kx)
@@ -224,6 +226,8 @@ class Packer:
         name = self._names.get(key)
         if name is None:
             values = self._values(factor, axes).reshape(count(batch), *(v.extent for v in axes[len(batch) :]))
+            if not is_moderate(magnitudes(values), "float32"):
+                return None
             name = self._keep(factor, key, transformed_weights(values, transform, columns), placed=True)
         return PackedPanel(name, batch)
 

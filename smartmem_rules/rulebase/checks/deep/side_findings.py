@@ -365,7 +365,22 @@ def _other_values(value: s.Expression) -> Iterator[s.Expression]:
             elif len(numbers) == 1:
                 yield from (s.ListOf(value.span, (_number(value.span, n),)) for n in _NUMBERS if n != numbers[0])
         case _:
-            pass
+            yield from _by_inverse(value)
+
+
+def _by_inverse(value: s.Expression) -> Iterator[s.Expression]:
+    """A value by the inverse of an order of axes: `p[0]` for `index_of(p, 0)`, `unpermute` for `permute`."""
+    for node in nodes(value):
+        match node:
+            case s.Call(function="index_of", arguments=(s.Name() as order, place)):
+                new: s.Expression = s.Subscript(node.span, order, (place,), None)
+            case s.Subscript(base=s.Name() as order, items=(place,)) if not isinstance(place, s.Slice):
+                new = s.Call(node.span, "index_of", (order, place))
+            case s.Call(function="permute" | "unpermute" as function):
+                new = replace(node, function="permute" if function == "unpermute" else "unpermute")
+            case _:
+                continue
+        yield rebuilt(value, lambda one, old=node, new=new: new if one is old else None)  # type: ignore[misc]
 
 
 def _number(span: s.Span, value: int) -> s.Expression:
