@@ -161,12 +161,21 @@ def test_the_scatter_of_old_operator_sets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "kernel", "stride"), [((1, 1, 8), [2], [1]), ((2, 3, 9, 7), [3, 2], [2, 1]), ((1, 2, 3000), [3], [1])]
+    ("shape", "kernel", "stride"),
+    [
+        ((1, 1, 8), [2], [1]),
+        ((2, 3, 9, 7), [3, 2], [2, 1]),
+        ((1, 2, 3000), [3], [1]),
+        ((2, 3, 1, 8), [1, 2], [1, 2]),
+        ((2, 2, 3, 400), [3, 2], [3, 2]),
+        ((4, 3, 2), [2], [2]),
+    ],
 )
-def test_a_maximum_of_windows_that_overlap_goes_back_once(
-    shape: tuple[int, ...], kernel: list[int], stride: list[int]
-) -> None:
-    """Several windows have the same largest element: its place is named as often, and holds it once."""
+def test_a_maximum_of_windows_goes_back_once(shape: tuple[int, ...], kernel: list[int], stride: list[int]) -> None:
+    """Where windows overlap, several have the same largest element: its place is named as often, and holds it once.
+
+    Where the first axis of the pooled tensor has one element, what stands nowhere else is 0 all the same.
+    """
     x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
     pool = helper.make_node("MaxPool", ["x"], ["p", "i"], kernel_shape=kernel, strides=stride)
     back = helper.make_node("MaxUnpool", ["p", "i"], ["y"], kernel_shape=kernel, strides=stride)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -236,6 +237,20 @@ def outside(which: int, extent: Callable[[Array], int]) -> Callable[[onnx.NodePr
         return x is not None and places is not None and bool(np.any((places < 0) | (places >= extent(x))))
 
     return holds
+
+
+def unpools_outside(node: onnx.NodeProto, operands: Operands) -> bool:
+    """Whether places lie outside of what the windows of MaxUnpool cover, or of the shape that is asked for."""
+    x, places, *asked = operands
+    if x is None or places is None:
+        return False
+    spatial = np.array(x.shape[2:])
+    kernel = np.array(attribute(node, "kernel_shape"))
+    strides = np.array(attribute(node, "strides", [1] * len(spatial)))
+    pads = np.array(attribute(node, "pads", [0, 0] * len(spatial))).reshape(2, -1).sum(axis=0)
+    covered = math.prod((*x.shape[:2], *((spatial - 1) * strides + kernel - pads).tolist()))
+    most = min([covered, *(math.prod(shape.tolist()) for shape in asked if shape is not None)])
+    return bool(np.any((places < 0) | (places >= most)))
 
 
 def nan_in(dtype: str) -> Callable[[onnx.NodeProto, Operands], bool]:

@@ -136,7 +136,7 @@ FAULTS = (
         conditions.products_leave_range,
         "in one order the product overflows or vanishes, in another it does not",
     ),
-    Fault("MaxUnpool", conditions.outside(1, lambda x: x.size), "places outside of the tensor are not defined"),
+    Fault("MaxUnpool", conditions.unpools_outside, "places outside of the tensor are not defined"),
     Fault(
         "Pow", conditions.power_overflows, "ONNX Runtime's powers of integers are those of doubles, which do not wrap"
     ),

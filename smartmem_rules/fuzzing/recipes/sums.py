@@ -132,6 +132,28 @@ def pool(b: Builder) -> None:
     b.add(operator, [x], outputs, **given)
 
 
+def unpooled(b: Builder) -> None:
+    """The greatest elements of windows, put back where they were; windows that overlap name a place several times."""
+    x = b.tensor(("float32",), 3, 5)
+    spatial = b.shape(x)[2:]
+    if 0 in b.shape(x):
+        return
+    kernel = [b.integer(1, min(b.sizes.window, e)) for e in spatial]
+    apart = b.chance()
+    strides = list(kernel) if apart else [b.integer(1, max(1, k - 1)) for k in kernel]
+    given: Window = {"kernel_shape": kernel, "strides": strides}
+    if b.chance(0.4):
+        given["pads"] = [b.integer(0, k - 1) for k in (*kernel, *kernel)]
+    made = b.add("MaxPool", [x], 2, **given)
+    if not made:
+        return
+    greatest, places = made
+    if b.chance(0.4):
+        # of each element alone: what stands at one place stays equal
+        greatest = b.one(b.pick(("Relu", "Neg", "Abs", "Sigmoid")), [greatest]) or greatest
+    b.one("MaxUnpool", [greatest, places], **given)
+
+
 def resize(b: Builder) -> None:
     x = b.tensor(("float32", "float32", "uint8", "int8", "float16"), 2, 5)
     shape = b.shape(x)

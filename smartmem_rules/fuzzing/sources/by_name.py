@@ -44,7 +44,7 @@ RECIPES: Mapping[Recipe, int] = {
     views.gather: 4, views.scatter: 3, views.triangle: 1, views.one_hot: 1,
     views.top: 2, views.reverse: 1, views.crop: 1, views.eye: 1,
     sums.matmul: 8, sums.gemm: 3, sums.einsum: 2, sums.conv: 6,
-    sums.conv_transposed: 2, sums.pool: 4, sums.resize: 3, blocks.normalization: 6,
+    sums.conv_transposed: 2, sums.pool: 4, sums.unpooled: 2, sums.resize: 3, blocks.normalization: 6,
     blocks.attention: 2, sums.integer_products: 2, blocks.fused: 3, blocks.recurrent: 1,
     blocks.grid: 1, blocks.contributed: 1, rules.any_operator: 8,
 }  # fmt: skip
