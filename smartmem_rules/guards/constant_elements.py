@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.by_identity import ByIdentity
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
-from smartmem_rules.tensor.definitions.elements import Elements
+from smartmem_rules.tensor.builtins import FUNCTIONS, DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.definitions.elements import ELEMENT_FUNCTIONS, Elements
 from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.definitions.values import Scope
-from smartmem_rules.tensor.expr import Equation, Reduce, TensorType, tensors_read
+from smartmem_rules.tensor.expr import Equation, Expr, Reduce, TensorType, tensors_read
 from smartmem_rules.tensor.inlining import FreshNames
+from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 
@@ -28,7 +31,7 @@ def over_elements(array_of: Callable[[str], Array | None]) -> Callable[[ast.Redu
 
     def value(expr: ast.Reduction, scope: Scope) -> Value:
         try:
-            body = Elements(FreshNames()).build(expr, scope, "float32")
+            body = _body(expr, scope)
         except OutsideError as failure:
             raise DefinitionError(str(failure)) from failure
         arrays: dict[str, Array] = {}
@@ -46,6 +49,42 @@ def over_elements(array_of: Callable[[str], Array | None]) -> Callable[[ast.Redu
         return made
 
     return value
+
+
+def _body(expr: ast.Reduction, scope: Scope) -> Expr:
+    """A loop over elements as an expression; the same again where all that it is made of is the same."""
+    names = _DECIDING.get(expr, _deciding)
+    if names is None or not scope.functions.keys().isdisjoint(_CALLED.get(expr, _called)):
+        return Elements(FreshNames()).build(expr, scope, "float32")
+    key = tuple([(repr(scope.values.get(name, _MISSING)), scope.tensors.get(name, _MISSING)) for name in names])
+    known = _BODIES.get(expr, lambda _: {})
+    body = known.get(key)
+    if body is None:
+        body = Elements(FreshNames()).build(expr, scope, "float32")
+        if len(known) == _MOST_BODIES:
+            known.clear()
+        known[key] = body
+    return body
+
+
+def _deciding(expr: ast.Reduction) -> tuple[str, ...] | None:
+    """The names whose values and types decide what a loop is; None where more does, as who reads a tensor."""
+    known = FUNCTIONS.keys() | ELEMENT_FUNCTIONS | _OF_TYPES
+    if any(isinstance(node, ast.Term) for node in nodes(expr)) or not _CALLED.get(expr, _called) <= known:
+        return None
+    return tuple(sorted(names_in(expr)))
+
+
+def _called(expr: ast.Reduction) -> frozenset[str]:
+    return frozenset(node.function for node in nodes(expr) if isinstance(node, ast.Call))
+
+
+_OF_TYPES = frozenset({"shape", "rank", "extent", "dtype", "count", "present"})
+_MISSING = None, "missing"
+_MOST_BODIES = 1 << 8
+_DECIDING: ByIdentity[ast.Reduction, tuple[str, ...] | None] = ByIdentity(1 << 10)
+_CALLED: ByIdentity[ast.Reduction, frozenset[str]] = ByIdentity(1 << 10)
+_BODIES: ByIdentity[ast.Reduction, dict[tuple[object, ...], Expr]] = ByIdentity(1 << 8)
 
 
 def uniform_value(array: Array) -> float | None:

@@ -18,17 +18,18 @@ class ByIdentity(Generic[_Tree, _Value]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._known: dict[int, tuple[_Tree, _Value]] = {}
+        self.known: dict[int, tuple[_Tree, _Value]] = {}
+        """The trees and their results by the identity of the tree; to look into."""
         self._adding = threading.Lock()
 
     def get(self, tree: _Tree, compute: Callable[[_Tree], _Value]) -> _Value:
         """The result for a tree, computed at the first call."""
-        known = self._known.get(id(tree))
+        known = self.known.get(id(tree))
         if known is not None:
             return known[1]
         value = compute(tree)
         with self._adding:
-            self._known[id(tree)] = (tree, value)
-            if len(self._known) > self._most:
-                del self._known[next(iter(self._known))]
+            self.known[id(tree)] = (tree, value)
+            if len(self.known) > self._most:
+                del self.known[next(iter(self.known))]
         return value

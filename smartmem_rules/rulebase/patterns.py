@@ -54,10 +54,10 @@ def _tensors_of(pattern: ast.Pattern) -> Iterator[str]:
 
 def run_time_arguments(pattern: ast.PatternOperator) -> tuple[ast.Pattern, ...]:
     """The arguments without absent ones at the end, as graphs are encoded."""
-    arguments = list(pattern.arguments)
-    while arguments and is_absent(arguments[-1]) and pattern.variadic is None:
-        arguments.pop()
-    return tuple(arguments)
+    count = len(pattern.arguments)
+    while count and is_absent(pattern.arguments[count - 1]) and pattern.variadic is None:
+        count -= 1
+    return pattern.arguments[:count]
 
 
 def is_absent(pattern: ast.Pattern) -> bool:

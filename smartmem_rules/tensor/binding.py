@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.by_identity import ByIdentity
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import FUNCTIONS, Unsupported, Value, as_list
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate
 from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, NARROW, TensorType
@@ -53,6 +55,38 @@ def bind_operands(operator: ast.Operator, operands: Sequence[TensorType | None],
     _Binding(operator, operands, {}, scope).bind_operands()
 
 
+@dataclass(frozen=True)
+class Declared:
+    """What a signature says, in the form in which it is asked for each instance.
+
+    Attributes:
+        formals: the operands at run time.
+        dtypes: the element types that each dtype variable may be.
+        attributes: the names of attributes and compile-time operands.
+    """
+
+    formals: tuple[ast.Input, ...]
+    dtypes: Mapping[str, tuple[str, ...]]
+    attributes: frozenset[str]
+
+
+def declared(operator: ast.Operator) -> Declared:
+    """What an operator's signature says."""
+    return _DECLARED.get(operator, _read)
+
+
+def _read(operator: ast.Operator) -> Declared:
+    constant = [i.name for i in operator.inputs if i.constant is not None]
+    return Declared(
+        tuple(i for i in operator.inputs if i.constant is None),
+        {v.name: tuple(d for c in v.classes for d in DTYPE_CLASSES[c]) for v in operator.dtypes},
+        frozenset([*(a.name for a in operator.attributes), *constant]),
+    )
+
+
+_DECLARED: ByIdentity[ast.Operator, Declared] = ByIdentity(1 << 12)
+
+
 class _Binding:
     def __init__(
         self,
@@ -65,10 +99,11 @@ class _Binding:
         self.operands = operands
         self.attributes = attributes
         self.scope = scope
+        self.declared = declared(operator)
         self.dtypes: dict[str, str] = {}
 
     def bind_operands(self) -> None:
-        formals = [i for i in self.operator.inputs if i.constant is None]
+        formals = self.declared.formals
         position = 0
         for formal in formals:
             if formal.variadic:
@@ -111,23 +146,21 @@ class _Binding:
                 self.scope.values.setdefault(item.operand.id, shape)
 
     def _bind_dtype(self, name: str, actual: str, operand: str) -> None:
-        variables = {v.name: v.classes for v in self.operator.dtypes}
-        if name in variables or name not in DTYPE_CLASSES:
-            classes = variables.get(name, ("number",))
-            allowed = {d for c in classes for d in DTYPE_CLASSES[c]}
+        allowed = self.declared.dtypes.get(name)
+        if allowed is not None or name not in DTYPE_CLASSES:
             bound = self.dtypes.setdefault(name, actual)
             if bound != actual:
                 raise Unsupported(f"operand {operand} of {self.operator.name} is {actual}, another one {bound}")
-        else:
-            allowed = set(DTYPE_CLASSES[name])
+        if allowed is None:
+            allowed = DTYPE_CLASSES.get(name, DTYPE_CLASSES["number"])
         if actual not in allowed:
             raise Unsupported(f"operand {operand} of {self.operator.name} is {actual}")
 
     def _bind_shape(self, formal: ast.Input, shape: tuple[int, ...]) -> None:
         assert formal.type is not None
         items = formal.type.shape
-        splats = [i for i, item in enumerate(items) if isinstance(item, ast.Splat)]
-        fixed = len(items) - len(splats)
+        splats = sum([isinstance(item, ast.Splat) for item in items])
+        fixed = len(items) - splats
         if len(shape) < fixed or (not splats and len(shape) != fixed):
             wanted = f"{fixed} or more" if splats else str(fixed)
             raise Unsupported(f"operand {formal.name} of {self.operator.name} has rank {len(shape)}, not {wanted}")
@@ -154,11 +187,9 @@ class _Binding:
     # --- attributes and compile-time operands ---
 
     def bind_attributes(self) -> None:
-        known = {a.name for a in self.operator.attributes}
-        known |= {i.name for i in self.operator.inputs if i.constant is not None}
-        unknown = sorted(set(self.attributes) - known)
+        unknown = self.attributes.keys() - self.declared.attributes
         if unknown:
-            raise Unsupported(f"{self.operator.name} has no attribute {', '.join(unknown)}")
+            raise Unsupported(f"{self.operator.name} has no attribute {', '.join(sorted(unknown))}")
         for formal in self.operator.inputs:
             if formal.constant is not None:
                 required = formal.default is None and not formal.optional

@@ -57,7 +57,8 @@ def spread(function: Callable[..., Value], *operands: Value) -> Value:
     if len(lengths) > 1:
         raise DefinitionError(f"lists of lengths {sorted(lengths)} in one expression")
     length = lengths.pop()
-    return tuple(spread(function, *(o[i] if isinstance(o, tuple) else o for o in operands)) for i in range(length))
+    members = zip(*[o if isinstance(o, tuple) else (o,) * length for o in operands], strict=True)
+    return tuple([spread(function, *m) if tuple in map(type, m) else function(*m) for m in members])
 
 
 def _number(value: Value) -> int | float:

@@ -46,7 +46,7 @@ class Key:
     least: int = 1
     most: int | None = 1
     choices: tuple[str, ...] = ()
-    refers: Literal["ruleset", "table", "fuse", "layout", "strategy", "matrix", ""] = ""
+    refers: Literal["ruleset", "table", "fuse", "layout", "strategy", "matrix", "operator", ""] = ""
     repeats: bool = False
     default: str = ""
     expression: bool = False

@@ -57,7 +57,7 @@ def _other_encoding(content: bytes) -> str | None:
         if content.startswith(mark):
             return name
     start = content[:_LOOKED_AT]
-    zeros = [sum(byte == 0 for byte in start[offset::4]) for offset in range(4)]
+    zeros = [start[offset::4].count(0) for offset in range(4)]
     if len(start) < 8 or sum(zeros) * 3 < len(start):
         return None
     return "UTF-32" if sorted(zeros)[1] * 6 > len(start) else "UTF-16"

@@ -52,6 +52,11 @@ _OTHER = {
     **dict.fromkeys(("dot", "matmul", "einsum"), "a product is a reduction: `sum(k < K) a[i, k] * b[k, j]`"),
     **dict.fromkeys(("softmax",), "name the operator in a rule, `Softmax(x)`, or write its equations"),
 }
+_SIGNS = {
+    "Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Pow": "**", "Mod": "%", "Equal": "==", "Less": "<", "Greater": ">",
+    "LessOrEqual": "<=", "GreaterOrEqual": ">=", "And": "and", "Or": "or",
+}  # fmt: skip
+"""Operators of tensors, and the signs by which expressions compute the same."""
 _OPERATORS = {
     **dict.fromkeys(("Multiply", "Times", "Product"), "Mul"),
     **dict.fromkeys(("Subtract", "Minus"), "Sub"),
@@ -122,6 +127,14 @@ def of_another_language(call: s.Call, place: s.Span, known: Collection[str]) -> 
     same = _SAME.get(name)
     if same is not None and same in known:
         return replacement(f"write `{same}`", place, same)
+    sign = _SIGNS.get(name)
+    if sign is not None and len(call.arguments) == 2:
+        new = f" {sign} ".join(map(_factor, call.arguments))
+        whole = ", or `//` for whole numbers" if sign == "/" else ""
+        return replacement(f"operators are of tensors: write `{new}` here{whole}", call.span, new)
+    if name in ("Neg", "Not") and len(call.arguments) == 1:
+        new = f"{'-' if name == 'Neg' else 'not '}{_factor(call.arguments[0])}"
+        return replacement(f"operators are of tensors: write `{new}` here", call.span, new)
     if name in _TYPES:
         return advice(f"write `cast(x, {_TYPES[name] or name})`")
     if name not in _OTHER:

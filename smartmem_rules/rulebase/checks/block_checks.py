@@ -250,6 +250,7 @@ def check_level(level: s.Block) -> Iterator[Diagnostic]:
 
 _KINDS = {
     "ruleset": "rule set",
+    "operator": "operator",
     "table": "table",
     "fuse": "fuse block",
     "layout": "layout block",

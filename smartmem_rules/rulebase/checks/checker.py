@@ -148,6 +148,7 @@ class _Checker:
             "layout": {block.name for block in self.blocks if block.kind == "layout"},
             "matrix": {block.name for block in self.blocks if block.kind == "matrix"},
             "strategy": {block.name for block in self.blocks if block.kind == "strategy"},
+            "operator": self.operators.keys(),
         }
 
     def problems(self, only: Collection[str] | None, right: Collection[str] = ()) -> Iterator[Diagnostic]:

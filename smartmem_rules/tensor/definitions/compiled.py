@@ -41,7 +41,8 @@ def evaluate(expr: ast.Expression, scope: Scope) -> Value:
         Unsupported: `fail(...)` was reached or an operator's requirement does not hold.
     """
     try:
-        return _KEPT.get(expr, compiled)(scope)
+        found = _KEPT.known.get(id(expr))  # most are: asked without a call, as this is asked most often of all
+        return (_KEPT.get(expr, compiled) if found is None else found[1])(scope)
     except ERRORS as error:
         raise DefinitionError(f"{expr.span}: {error}") from error
 
@@ -56,7 +57,8 @@ def truth(expr: ast.Expression, scope: Scope) -> bool:
 
 def value_of(expr: ast.Expression, scope: Scope) -> Value:
     """The value of a part of an expression: what Python raises there, `evaluate` of the whole gives its place."""
-    return _KEPT.get(expr, compiled)(scope)
+    found = _KEPT.known.get(id(expr))
+    return (_KEPT.get(expr, compiled) if found is None else found[1])(scope)
 
 
 def compiled(expr: ast.Expression) -> Evaluator:

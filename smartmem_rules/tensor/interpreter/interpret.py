@@ -30,6 +30,7 @@ from smartmem_rules.tensor.expr import (
     Reduce,
     Select,
     own_indices,
+    walk,
 )
 from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.instantiate import Instance
@@ -138,8 +139,7 @@ def _evaluated(equation: Equation, tensors: Mapping[str, Array], dtype: np.dtype
     looping = tuple(v for v in variables if v.extent != 1)
     extents = tuple(v.extent for v in looping)
     ranges = {v: (0, v.extent) for v in looping}
-    peak, _ = _footprint(body, ranges)
-    if peak <= BLOCK:
+    if _points(variables, body) <= BLOCK or _footprint(body, ranges)[0] <= BLOCK:
         values = _Block(tensors, ranges).element(body, looping)
         return np.broadcast_to(values, extents).astype(dtype, copy=False).reshape(shape)
     result = np.empty(extents, dtype)
@@ -166,6 +166,15 @@ def _fill(
         return
     values = _Block(tensors, ranges).element(body, variables)
     result[tuple(slice(*ranges[v]) for v in variables)] = values
+
+
+def _points(variables: Sequence[Var], body: Expr) -> int:
+    """The values of all loop variables together: no array that evaluation makes has more elements."""
+    count = math.prod([v.extent for v in variables])
+    for node in walk(body):
+        if isinstance(node, Reduce):
+            count *= math.prod([max(1, v.extent) for v in node.variables])
+    return count
 
 
 def _footprint(body: Expr, ranges: Mapping[Var, tuple[int, int]]) -> tuple[int, frozenset[Var]]:

@@ -192,7 +192,7 @@ class Assembly:
             try:
                 return self._try(pattern, path, dtype, signature, dict(operands), outputs, wanted)
             except (Unsupported, DefinitionError) as refusal:
-                reason = refusal
+                reason = refusal.with_traceback(None)  # else it would hold this frame, and only the collector both
                 # where all was chosen before, the same would be refused again
                 again = again or not self.choices.keys() - before
         raise NoInstance(reason)
@@ -273,7 +273,8 @@ class Assembly:
         drawn.make_equal({**known, **given})
         if self.search.aims and not self._is_met(pattern, overload, ordered, given, outputs):
             is_open = pattern.bundle is None or pattern.bundle not in self.rests
-            drawn.meet_requirements(pattern if is_open else None, path, given, self.search.most_elements)
+            alone = len(self.search.instances.base.operators[pattern.operator]) == 1
+            drawn.meet_requirements(pattern if is_open else None, path, given, self.search.most_elements, alone)
         term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
         if wanted is not None:
             wanted.check(term.type)

@@ -59,14 +59,13 @@ def _as_asked(
         array for loop in asked.loops if (array := asked.right_of(loop)) is not None and array.size == type_.elements
     ]
     fits = np.ones((len(tries), type_.elements), bool)
-    for row, numbers_tried in enumerate(tries):
-        array = stored(numbers_tried, type_)
-        for loop in asked.loops:
-            holds = asked.at_each_place(loop, array)
-            if holds is None:
-                return None
-            if holds.size == type_.elements:
-                fits[row] &= holds
+    arrays = np.stack([stored(numbers_tried, type_) for numbers_tried in tries])
+    for loop in asked.loops:
+        holds = asked.at_each_place_of_all(loop, arrays)
+        if holds is None:
+            return None
+        if holds.shape == fits.shape:
+            fits &= holds
     if not fits.any(0).all():
         return None
     rows = [source.choice(np.flatnonzero(column).tolist()) for column in fits.T]

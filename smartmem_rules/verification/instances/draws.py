@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import random
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
+from typing import TypeVar
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.records import dataclass
-from smartmem_rules.tensor.binding import DTYPE_CLASSES
+from smartmem_rules.tensor.binding import DTYPE_CLASSES, declared
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.verification.instances.roles import AXES, BOUND, PERMUTATION, Role, nodes
@@ -38,6 +41,7 @@ DYADIC = (0.5, 2.0, -1.5, 1.0, 0.25, 3.0, -1.0, 0.75, 4.0, -0.5, 1.25, 0.0)
 LONG = (130, 200, 257, 300)
 _MOST_NAMED = 4096
 
+_Kind = TypeVar("_Kind")
 Shape = tuple[int, ...]
 Extents = dict[str, Value]
 
@@ -54,10 +58,7 @@ def dtypes_of(operator: ast.Operator, formal: ast.Input) -> tuple[str, ...]:
     """The element types that a formal admits."""
     assert formal.type is not None
     name = formal.type.dtype
-    for variable in operator.dtypes:
-        if variable.name == name:
-            return tuple(d for c in variable.classes for d in DTYPE_CLASSES[c])
-    return DTYPE_CLASSES.get(name, DTYPE_CLASSES["number"])
+    return declared(operator).dtypes.get(name) or DTYPE_CLASSES.get(name, DTYPE_CLASSES["number"])
 
 
 def bind_extents(formal: ast.Input | ast.Output, shape: Shape, known: Extents) -> None:
@@ -82,7 +83,7 @@ def bind_extents(formal: ast.Input | ast.Output, shape: Shape, known: Extents) -
 
 def divisible_extents(operator: ast.Operator, values: Mapping[str, Value], scope: Scope) -> Iterator[tuple[str, int]]:
     """The extents that a requirement `N % e == 0` wants to be multiples of e, where they are not."""
-    wishes = _wanted_multiples(operator.requires)
+    wishes = _MULTIPLES.get(operator.requires, _wanted_multiples)
     if not wishes:
         return
     known = scope.with_values(**values)
@@ -95,28 +96,23 @@ def divisible_extents(operator: ast.Operator, values: Mapping[str, Value], scope
             yield name, wanted
 
 
-_MULTIPLES: dict[int, tuple[tuple[ast.Expression, ...], tuple[tuple[str, ast.Expression], ...]]] = {}
-
-
 def _wanted_multiples(requires: tuple[ast.Expression, ...]) -> tuple[tuple[str, ast.Expression], ...]:
     """The names of which requirements `N % e == 0` speak, and what divides them."""
-    # kept by identity: to hash requirements takes as long as to walk them
-    known = _MULTIPLES.get(id(requires))
-    if known is None or known[0] is not requires:
-        found = tuple(
-            (node.left.left.id, node.left.right)
-            for requirement in requires
-            for node in nodes(requirement)
-            if isinstance(node, ast.Binary)
-            and node.operator == "=="
-            and isinstance(node.left, ast.Binary)
-            and node.left.operator == "%"
-            and isinstance(node.left.left, ast.Name)
-            and isinstance(node.right, ast.Number)
-            and node.right.value == 0
-        )
-        known = _MULTIPLES[id(requires)] = requires, found
-    return known[1]
+    return tuple(
+        (node.left.left.id, node.left.right)
+        for requirement in requires
+        for node in nodes(requirement)
+        if isinstance(node, ast.Binary)
+        and node.operator == "=="
+        and isinstance(node.left, ast.Binary)
+        and node.left.operator == "%"
+        and isinstance(node.left.left, ast.Name)
+        and isinstance(node.right, ast.Number)
+        and node.right.value == 0
+    )
+
+
+_MULTIPLES: ByIdentity[tuple[ast.Expression, ...], tuple[tuple[str, ast.Expression], ...]] = ByIdentity(4096)
 
 
 def extents_of(literals: Sequence[float]) -> tuple[int, ...]:
@@ -147,6 +143,10 @@ class Draws:
     long: bool = False
     """Whether shapes have an axis of more elements than a byte counts."""
 
+    def weighted(self, kinds: Sequence[_Kind], weights: Sequence[int]) -> _Kind:
+        """What `random.choices` draws, without what it looks at each time."""
+        return kinds[bisect(weights, self.random.random() * weights[-1], 0, len(kinds) - 1)]
+
     def extent(self, near: Sequence[int] = ()) -> int:
         """An extent; some equal one that is there."""
         if self.alike:
@@ -157,7 +157,7 @@ class Draws:
             return self.random.choice(self.named)
         if near and self.random.random() < 0.55:
             return self.random.choice(list(near))
-        return self.random.choices(EXTENTS, cum_weights=_EXTENT_WEIGHTS)[0]
+        return self.weighted(EXTENTS, _EXTENT_WEIGHTS)
 
     def extents(self, rank: int) -> Shape:
         """A list of extents of a bounded product; equal ones hide no axis that is mistaken for another."""
@@ -213,7 +213,7 @@ class Draws:
         if partners:
             shape = self.partner(self.random.choice(partners))
         else:
-            rank = self.random.choices(RANKS, cum_weights=_RANK_WEIGHTS)[0]
+            rank = self.weighted(RANKS, _RANK_WEIGHTS)
             if self.alike and others:
                 rank = others + self.random.randint(0, 2)
             shape = self.extents(max(0, rank - others))
@@ -223,7 +223,7 @@ class Draws:
     def partner(self, shape: Shape) -> Shape:
         """A list that is related to another: equal, broadcast to it, one of its axes."""
         rank = len(shape)
-        kind = self.random.choices(_PARTNERS, cum_weights=_PARTNER_WEIGHTS)[0]
+        kind = self.weighted(_PARTNERS, _PARTNER_WEIGHTS)
         match kind:
             case "same":
                 return shape
@@ -286,8 +286,8 @@ class Draws:
         return tuple(self.random.choice(numbers) for _ in shape)
 
     def _default(self, formal: ast.Attribute | ast.Input, known: Extents, scope: Scope) -> Value:
-        if formal.default is None:
-            return None
+        if formal.default is None or isinstance(formal.default, ast.Number):
+            return None if formal.default is None else formal.default.value
         try:
             return evaluate(formal.default, scope.with_values(**known))
         except (DefinitionError, Unsupported):
@@ -338,7 +338,7 @@ class Draws:
     def _list_for(self, shape: Shape, rank: int, count: int) -> Value:
         elements, some = math.prod(shape), self.random.random
         weights = _PART_WEIGHTS if count > 1 else _LIST_WEIGHTS if self.jointly is None else _JOINT_WEIGHTS
-        match self.random.choices(_LISTS, cum_weights=weights)[0]:
+        match self.weighted(_LISTS, weights):
             case "factors":
                 return self.factors(elements)
             case "small":

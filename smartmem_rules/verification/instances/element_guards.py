@@ -14,7 +14,9 @@ from smartmem_rules.language.expressions import conjuncts, tensors_of
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.definitions.values import Scope, TensorName
-from smartmem_rules.tensor.expr import Equation, TensorType
+from smartmem_rules.tensor.expr import Equation, Read, Reduce, TensorType, own_indices, substitute_reads, walk
+from smartmem_rules.tensor.index import variable
+from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.verification.instances.roles import nodes
@@ -76,13 +78,33 @@ class Asked:
 
     def at_each_place(self, loop: ast.Reduction, array: Array) -> Array | None:
         """Where the body of a loop holds for some elements; None where the loop asks for something else."""
+        body = self._body(loop)
+        return None if body is None else values_of(body, {**self.others, self.name: array})
+
+    def at_each_place_of_all(self, loop: ast.Reduction, arrays: Array) -> Array | None:
+        """`at_each_place` for each of some elements, as rows, computed at once where no place reads several elements.
+
+        Args:
+            arrays: of the constant's shape, along a first axis.
+        """
+        body = self._body(loop)
+        if body is None:
+            return None
+        beside = _beside_each_other(body, self.name, len(arrays))
+        if beside is not None:
+            found = values_of(beside, {**self.others, self.name: arrays})
+            return None if found is None else found.reshape(len(arrays), -1)
+        rows = [values_of(body, {**self.others, self.name: array}) for array in arrays]
+        known = [row for row in rows if row is not None]
+        return np.stack(known) if len(known) == len(rows) else None
+
+    def _body(self, loop: ast.Reduction) -> Equation | None:
         if loop.kind != "all":
             return None
         key = id(loop)
         if key not in self._bodies:  # many numbers are tried in one loop
             self._bodies[key] = body_of(loop, self.scope)
-        body = self._bodies[key]
-        return None if body is None else values_of(body, {**self.others, self.name: array})
+        return self._bodies[key]
 
     @cached_property
     def _bodies(self) -> dict[int, Equation | None]:
@@ -137,6 +159,20 @@ def equation_of(loop: ast.Reduction) -> tuple[str, ast.Expression] | None:
         ):
             return name, value
     return None
+
+
+def _beside_each_other(body: Equation, name: str, count: int) -> Equation | None:
+    """A loop's body over several arrays of a constant's elements along a first axis; None where their sums would be
+    rounded otherwise, or where they are places of others."""
+    if any(isinstance(n, Reduce) or any(name in i.gathered for i in own_indices(n)) for n in walk(body.body)):
+        return None
+    number = FreshNames("one").var(count)
+
+    def along(read: Read) -> Read:
+        return Read(name, (variable(number), *read.indices), read.dtype) if read.tensor == name else read
+
+    type_ = TensorType(body.type.dtype, (count, *body.type.shape))
+    return Equation(body.tensor, (number, *body.variables), substitute_reads(body.body, along), type_)
 
 
 def _in_doubles(scope: Scope) -> Scope:

@@ -84,16 +84,18 @@ class Drawn:
                 self._reshape(place, operand, shape)
 
     def meet_requirements(
-        self, pattern: ast.PatternOperator | None, path: str, given: dict[str, Value], most_elements: int
+        self, pattern: ast.PatternOperator | None, path: str, given: dict[str, Value], most_elements: int, alone: bool
     ) -> None:
         """Give attributes that a pattern leaves open, and shapes of new operands, the values that requirements say.
 
         Args:
             pattern: None where all attributes are fixed.
             given: the attributes, which are changed.
+            alone: whether no other overload takes what this one refuses.
 
         Raises:
-            Unsupported: a shape is none, or has more elements than an instance may have.
+            Unsupported: a shape is none, or has more elements than an instance may have, or no change is known with
+                which the requirements hold.
         """
         overload = self.signature.overload
         if not overload.requires:
@@ -104,7 +106,10 @@ class Drawn:
             attributes = {a.name for a in overload.attributes} - {a.name for a in pattern.attributes}
         types = [None if o is None else o.type for o in self.operands]
         free = frozenset(shapes.keys() | attributes)
-        for name, value in met_requirements(overload, types, given, self.scope.functions, free, self.source).items():
+        met = met_requirements(overload, types, given, self.scope.functions, free, self.source)
+        if alone and met.is_hopeless:
+            raise Unsupported("a requirement does not hold")  # seen here, it need not be seen again with the reason
+        for name, value in met.found.items():
             if name in attributes:
                 given[name] = value
                 self.choices[f"given:{path}"] = {**self.choices[f"given:{path}"], name: value}
@@ -135,6 +140,24 @@ def _equated_extents(operator: ast.Operator) -> Equations:
     return found
 
 
+@dataclass(frozen=True)
+class Met:
+    """How requirements are met.
+
+    Attributes:
+        found: the new values of names.
+        holds: whether all hold then.
+    """
+
+    found: dict[str, Value]
+    holds: bool
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether the operator refuses its operands, as some requirement does not hold and nothing is changed."""
+        return not self.holds and not self.found
+
+
 def met_requirements(
     operator: ast.Operator,
     operands: Sequence[TensorType | None],
@@ -142,7 +165,7 @@ def met_requirements(
     functions: Mapping[str, ast.Function],
     free: frozenset[str],
     source: random.Random,
-) -> dict[str, Value]:
+) -> Met:
     """Values of free names with which equations of the requirements hold that do not hold now.
 
     Args:
@@ -152,7 +175,8 @@ def met_requirements(
     try:
         bind(operator, operands, given, scope)
     except Unsupported:
-        return {}
+        return Met({}, False)
+    holds = True
     solver = _Solver(scope, source)
     targets = {name: name for name in sorted(free)}
     lets = list(operator.lets)
@@ -163,9 +187,9 @@ def met_requirements(
             try:
                 scope.values[let.name] = evaluate(let.value, scope)
             except (DefinitionError, Unsupported):
-                return solver.found
-        solver.settle(requirement, scope, targets)
-    return solver.found
+                return Met(solver.found, False)
+        holds &= solver.settle(requirement, scope, targets)
+    return Met(solver.found, holds)
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.by_identity import ByIdentity
@@ -25,6 +25,7 @@ _WHOLE = 0.6
 """How often an extent that divides another one is all of it."""
 _SIGNATURES: ByIdentity[Sequence[ast.Operator], dict[tuple[int, int], list[Signature]]] = ByIdentity(4096)
 _FACTORS: ByIdentity[ast.Operator, list[tuple[str, str]]] = ByIdentity(4096)
+_RANKS: ByIdentity[ast.Operator, dict[str, int]] = ByIdentity(4096)
 
 Operands = Mapping[int, Term | None]
 Operators = Mapping[str, Sequence[ast.Operator]]
@@ -123,7 +124,7 @@ class Signature:
         assert formal.type is not None
         match formal.type.shape:
             case (ast.Splat(operand=ast.Name(id=name)),):
-                return next((n for one, n in _required_ranks(self.overload) if one == name), None)
+                return _RANKS.get(self.overload, _required_ranks).get(name)
         return None
 
     def admits(self, pattern: ast.PatternOperator, wishes: Wishes, operators: Operators) -> bool:
@@ -242,7 +243,9 @@ def _of_the_shape(pattern: ast.Pattern, operators: Operators) -> str | None:
     return None
 
 
-def _required_ranks(overload: ast.Operator) -> Iterator[tuple[str, int]]:
+def _required_ranks(overload: ast.Operator) -> dict[str, int]:
+    """The number of axes that requirements want, by the name of a shape; the first where there are several."""
+    found: dict[str, int] = {}
     for part in conjuncts(*overload.requires):
         match part:
             case ast.Binary(
@@ -250,7 +253,8 @@ def _required_ranks(overload: ast.Operator) -> Iterator[tuple[str, int]]:
                 left=ast.Call(function="rank", arguments=(ast.Name(id=name),)),
                 right=ast.Number(value=number),
             ):
-                yield name, int(number)
+                found.setdefault(name, int(number))
+    return found
 
 
 def names_an_axis_twice(
@@ -260,10 +264,9 @@ def names_an_axis_twice(
     functions: Mapping[str, ast.Function],
 ) -> bool:
     """Whether a list of axes, drawn for other operands, counts one axis from the front and from the end."""
-    rank = max((len(o.type.shape) for o in operands if o is not None), default=0)
     roles = operator_roles(overload, functions)
-    lists = [value for name, value in given.items() if name in roles and roles[name].use == AXES]
-    return any(
-        isinstance(axes, tuple) and len({a + rank if isinstance(a, int) and a < 0 else a for a in axes}) < len(axes)
-        for axes in lists
-    )
+    lists = [v for name, v in given.items() if isinstance(v, tuple) and name in roles and roles[name].use == AXES]
+    if not lists:
+        return False
+    rank = max((len(o.type.shape) for o in operands if o is not None), default=0)
+    return any(len({a + rank if isinstance(a, int) and a < 0 else a for a in axes}) < len(axes) for axes in lists)

@@ -36,7 +36,9 @@ class Bounded(Domain):
         """The error with which given numbers come in."""
         error = np.zeros(np.shape(values))
         for number in self.inexact:
-            error = np.where(np.isclose(values, number, rtol=PRECISION, atol=0), PRECISION * abs(number), error)
+            reach = PRECISION * abs(number)
+            close = (values == number) | (np.isfinite(number) & (np.abs(values - number) <= reach))
+            error = np.where(close, reach, error)
         return np.asarray(error)
 
     def constant(self, value: float | int | bool, dtype: str) -> Value:

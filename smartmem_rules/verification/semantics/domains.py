@@ -119,7 +119,8 @@ class Rationals(Domain):
         if is_float(target):
             if is_float(source):
                 return value
-            return (np.vectorize(int, otypes=[object])(value[0]) if value[0].size else value[0].astype(object),)
+            whole = np.asarray(value[0])
+            return ((whole.view(np.uint8) if whole.dtype == bool else whole).astype(object),)
         if is_float(source):
             if target == "bool":
                 return (np.asarray(value[0] != 0).astype(bool),)
@@ -182,6 +183,9 @@ def _quotient(a: Any, b: Any) -> Any:
 
 def exact_quotient(a: Any, b: Any) -> Any:
     """a / b as an integer where it is one."""
+    if type(a) is int and type(b) is int:
+        whole, rest = divmod(a, b)
+        return Fraction(a, b) if rest else whole
     fraction = Fraction(a) / Fraction(b)
     return int(fraction) if fraction.denominator == 1 else fraction
 

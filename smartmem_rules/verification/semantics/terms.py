@@ -30,6 +30,7 @@ from smartmem_rules.tensor.expr import (
     walk,
 )
 from smartmem_rules.tensor.instantiate import Instance
+from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.verification.semantics.domains import Domain, Value as Elements
 from smartmem_rules.verification.semantics.evaluate import evaluate as evaluate_equations
 
@@ -53,6 +54,13 @@ class Application:
     outputs: int
     place: int
     instance: Instance = field(hash=False, compare=False, repr=False)
+
+    @lazy
+    def _hash(self) -> int:
+        return hash((self.operator, self.operands, self.outputs, self.place))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def type(self) -> TensorType:
@@ -155,7 +163,7 @@ def compute(term: Term, values: Mapping[str, Elements], domain: Domain) -> Eleme
         Undefined: the domain has no value here.
     """
     known: dict[Term, Elements] = {}
-    results: dict[tuple[object, ...], dict[str, Elements]] = {}
+    results: dict[tuple[int, tuple[Term | None, ...]], dict[str, Elements]] = {}
 
     def visit(current: Term) -> Elements:
         if isinstance(current, Leaf):
@@ -163,7 +171,7 @@ def compute(term: Term, values: Mapping[str, Elements], domain: Domain) -> Eleme
         found = known.get(current)
         if found is None:
             operands = [None if o is None else visit(o) for o in current.operands]
-            key = (current.operator, current.operands, repr(sorted(current.attributes.items())), current.outputs)
+            key = id(current.instance), current.operands  # the term keeps its instance alive
             if key not in results:
                 named = {operand_name(i): o for i, o in enumerate(operands) if o is not None}
                 results[key] = evaluate_equations(current.instance.equations, named, domain)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from smartmem_rules.verification.semantics.bounded import Bounded
-from smartmem_rules.verification.semantics.domains import Domain, PrimeField, Rationals, Undefined
+from smartmem_rules.verification.semantics.bounded import PRECISION, Bounded
+from smartmem_rules.verification.semantics.domains import Domain, PrimeField, Rationals, Undefined, exact_quotient
 from smartmem_rules.verification.semantics.generic import SAME, Generic
 
 SMALL = st.fractions(-50, 50, max_denominator=12)
@@ -71,3 +71,33 @@ def test_a_choice_between_exact_integers_is_as_doubtful_as_its_condition() -> No
     value, error = Bounded().apply("select", (condition, (np.array([1, 2]),), (np.array([3, 3]),)), "int64")
     assert value.tolist() == [1, 2]
     assert error.tolist() == [0.0, np.inf]
+
+
+@pytest.mark.parametrize("number", [0.5, -2.0, 0.0, math.inf])
+def test_numbers_that_are_meant_in_single_precision_come_with_its_error(number: float) -> None:
+    values = np.array([number, number * (1 + PRECISION / 2), number * (1 + 3 * PRECISION), 7.0, math.inf, math.nan])
+    close = np.isclose(values, number, rtol=PRECISION, atol=0)
+    with np.errstate(invalid="ignore"):
+        found = Bounded((number,)).slack(values)
+    np.testing.assert_array_equal(found, np.where(close, PRECISION * abs(number), 0.0))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "uint64"])
+def test_integers_become_exact_numbers(dtype: str) -> None:
+    values = np.array([0, 1, np.iinfo(dtype).max if dtype != "bool" else 1], dtype)
+    (found,) = Rationals().cast((values,), dtype, "float32")
+    assert found.dtype == object
+    assert [type(one) for one in found] == [int, int, int]
+    assert found.tolist() == [int(one) for one in values]
+    assert Rationals().cast((values[1],), dtype, "float32")[0].dtype == object
+
+
+@given(st.integers(-99, 99), st.integers(-9, 9))
+def test_quotients_of_integers_are_exact(a: int, b: int) -> None:
+    if b:
+        quotient = exact_quotient(a, b)
+        assert quotient == Fraction(a, b)
+        assert isinstance(quotient, int) == (a % b == 0)
+    else:
+        with pytest.raises(ZeroDivisionError):
+            exact_quotient(a, b)
