@@ -146,7 +146,7 @@ class Met:
 
     Attributes:
         found: the new values of names.
-        holds: whether all hold then.
+        holds: whether all hold then, as far as is known.
     """
 
     found: dict[str, Value]
@@ -172,6 +172,8 @@ def met_requirements(
         free: the attributes, and the names of whole shapes, that may be another value.
     """
     scope = Scope({}, {}, functions, {})
+    # of outputs, which a requirement may count, nothing is known here
+    unknown = any(output.index is not None for output in operator.outputs)
     try:
         bind(operator, operands, given, scope)
     except Unsupported:
@@ -187,9 +189,9 @@ def met_requirements(
             try:
                 scope.values[let.name] = evaluate(let.value, scope)
             except (DefinitionError, Unsupported):
-                return Met(solver.found, False)
+                return Met(solver.found, unknown)
         holds &= solver.settle(requirement, scope, targets)
-    return Met(solver.found, holds)
+    return Met(solver.found, holds or unknown)
 
 
 @dataclass

@@ -37,6 +37,16 @@ def test_what_is_hopeless_is_refused(name: str) -> None:
     assert min(counts.values()) > 10, counts
 
 
+def test_what_counts_outputs_is_not_hopeless() -> None:
+    """How many outputs an operator has is not known where its operands are drawn."""
+    base = load_rules()
+    (operator,) = base.operators["Split"]
+    operand, given = TensorType("float32", (4,)), dict[str, Value](split=(2, 2), axis=0)
+    met = met_requirements(operator, [operand], given, base.functions, frozenset(), random.Random(1))
+    assert not met.is_hopeless
+    assert len(Instances(base).get("Split", [operand], given, 2).outputs) == 2
+
+
 def drawn(name: str, source: random.Random) -> tuple[list[TensorType | None], dict[str, Value]]:
     def shape(least: int, most: int) -> tuple[int, ...]:
         return tuple(source.choice((1, 2, 2)) for _ in range(source.randint(least, most)))
