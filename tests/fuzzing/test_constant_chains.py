@@ -29,3 +29,8 @@ def test_drawn_chains_are_right(seed: int) -> None:
     """What fails is reproduced by `python bench/fuzz.py --source chained --seed SEED --count 1`."""
     verdict = judge(chained(seed))
     assert verdict.kind in (RIGHT, REFUSED, NO_REFERENCE), verdict.detail
+
+
+def test_a_chain_does_not_begin_with_nothing() -> None:
+    """The first input of this seed has an extent of 0."""
+    assert chained(2620110400).model.graph.node

@@ -174,6 +174,7 @@ class Horizontal(FuseBlock):
 
     launches: float = real("modelled time of a small kernel, in launches: on one core of a CPU, on all of a GPU")
     kernels: int = whole("kernels of one launch at most: each has parameters of its own", 32, within=FROM_ONE)
+    operands: int = whole("tensors that a launch reads and writes at most: each is a parameter", 512, within=FROM_ONE)
     group: int = whole("work-items of a work-group where no kernel asks for another number", 64, within=ITEMS)
     rereads: int = whole("reads of one tensor that count, in sizes of the result: a table is not read whole", 16)
     largest_group: int = whole(
@@ -192,6 +193,7 @@ class Megakernel(FuseBlock):
     """Launches that need each other become one persistent kernel with task counters in memory (Souffle)."""
 
     launches: float = real("modelled time of a small launch, in launches")
+    operands: int = whole("tensors that a launch reads and writes at most: each is a parameter", 512, within=FROM_ONE)
     waits: float = real("the time for which a unit may wait for another one, in launches")
     groups: int = whole("work-groups at least, to fill devices of more units than the plan was made for too", 16)
     patience: float = real("how many times longer than modelled a work-group waits (spin limit)", 2.0, within=POSITIVE)

@@ -48,6 +48,11 @@ class Level(BlockRecord):
         "twice",
         128,
     )
+    most_operands: int = whole(
+        "parts of a `Concat` at an output above which several kernels join them: compilers take time in the square of "
+        "a kernel's parameters",
+        128,
+    )
     half_margin: float = real(
         "how much larger than in the calibration run values in float16 may become", 4.0, within=POSITIVE
     )

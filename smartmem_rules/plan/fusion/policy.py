@@ -45,6 +45,7 @@ class Policy:
     writes_in_place: bool
     rows: KeptRows
     most: Nesting
+    most_operands: int
     chooses_kernels: bool = False
     joins_earliest: bool = False
     depends: Literal["counted", "always", "never"] = "counted"
@@ -152,4 +153,5 @@ def policy_of(level: Level, tables: Mapping[str, Table], fuse: Mapping[str, Fuse
         chooses_kernels=level.kernels == "joint",
         rows=level.rows,
         most=Nesting(level.deepest, level.most_terms),
+        most_operands=level.most_operands,
     )

@@ -24,20 +24,34 @@ def side_by_side(given: Sequence[Launch], rule: Horizontal, device: Device) -> l
     graph = KernelGraph(given)
     group_of: list[int] = []
     open_ones: list[int] = []
-    """The groups of small launches, in their order."""
+    """The groups of small launches that have room, in their order."""
+    operands: list[set[str]] = []
     for number, launch in enumerate(given):
         small = _is_small(launch, rule, device)
         # groups stand in an order of execution: the ones behind all that the launch reads do not need it
         after = max((group_of[n] for n in graph.producers(number)), default=-1) + 1
-        at = bisect_left(open_ones, after)
+        at, own = bisect_left(open_ones, after), {*launch.reads, *launch.writes}
+        while (
+            small
+            and at < len(open_ones)
+            and len(operands[open_ones[at]]) + len(own - operands[open_ones[at]]) > rule.operands
+        ):
+            del open_ones[at]
         place = open_ones[at] if small and at < len(open_ones) else len(groups)
         if place == len(groups):
             groups.append([])
+            operands.append(set())
             if small:
                 open_ones.append(place)
         groups[place].append(launch)
+        operands[place] |= own
         group_of.append(place)
     return [one[0] if len(one) == 1 else Beside(name=one[0].name, steps=tuple(one)) for one in groups]
+
+
+def _united(many: set[str], few: set[str]) -> int:
+    """The number of different names, in time of the few."""
+    return len(many) + len(few - many)
 
 
 def _is_small(launch: Launch, rule: Horizontal, device: Device) -> bool:

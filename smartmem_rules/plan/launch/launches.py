@@ -20,6 +20,7 @@ from smartmem_rules.plan.joint import JointChoice
 from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.chains import chain
+from smartmem_rules.plan.launch.concat_parts import join_in_parts
 from smartmem_rules.plan.launch.horizontal_cpu import side_by_side
 from smartmem_rules.plan.launch.wavefront import wavefront
 from smartmem_rules.plan.schedule.contraction.sizing import panel_of
@@ -83,6 +84,7 @@ def launches(kernels: Sequence[Kernel], fusion: FusionInput, device: Device) -> 
     program, policy, schedules = fusion.program, fusion.policy, fusion.schedules
     if policy.reads_through_views:
         kernels = write_pieces(kernels, program.types, program.outputs)
+    kernels = join_in_parts(kernels, program, policy.most_operands)
     found = _chained(kernels, fusion, device)
     panel, waves = panel_of(schedules), policy.rule(Wavefront)
     if waves is not None and panel is not None and device.kind == "cpu":

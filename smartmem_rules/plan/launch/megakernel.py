@@ -112,6 +112,11 @@ class _Member:
     idle: float = 0.0
     longest: float = 0.0
 
+    @property
+    def operands(self) -> frozenset[str]:
+        """The tensors that it reads and writes."""
+        return frozenset((*self.launch.reads, *self.launch.writes))
+
 
 @dataclass
 class _Group:
@@ -119,6 +124,13 @@ class _Group:
 
     members: list[_Member] = field(default_factory=list)
     waits: list[tuple[Wait, ...]] = field(default_factory=list)
+    operands: set[str] = field(default_factory=set)
+
+    def add(self, member: _Member, waits: tuple[Wait, ...]) -> None:
+        """Take in a launch that waits for some of those before it."""
+        self.members.append(member)
+        self.waits.append(waits)
+        self.operands.update(member.operands)
 
     def waits_of(self, launch: Launch, touched: Touched) -> tuple[Wait, ...]:
         """The members that a further launch has to wait for."""
@@ -145,14 +157,14 @@ def join_launches(
         member = _member(launch, device)
         waits = groups[-1].waits_of(launch, touched) if groups else ()
         if groups and _joins(groups[-1], member, waits, rule, device):
-            groups[-1].members.append(member)
-            groups[-1].waits.append(waits)
+            groups[-1].add(member, waits)
         else:
             if groups and refusals is not None:
                 reason, figures = _refusal(groups[-1], member, waits, rule, device)
                 before = [node for one in groups[-1].members for node in one.launch.origin]
                 refusals.note(rule.name, before, launch.origin, reason, figures, 9)
-            groups.append(_Group([member], [()]))
+            groups.append(_Group())
+            groups[-1].add(member, ())
     return [_joined(group, rule, device) for group in groups]
 
 
@@ -173,7 +185,7 @@ def _joins(group: _Group, member: _Member, waits: tuple[Wait, ...], rule: Megake
     Small kernels may wait for small ones. Others lose the time of some launches with each wait, because programs beside
     them keep one of the units busy, and that has to be a small part of their own time.
     """
-    if not (member.known and group.members[0].known):
+    if not (member.known and group.members[0].known) or _takes(group, member) > rule.operands:
         return False
     needed = [group.members[wait.step] for wait in waits]
     if not needed:
@@ -184,12 +196,19 @@ def _joins(group: _Group, member: _Member, waits: tuple[Wait, ...], rule: Megake
     return idle + few <= sum(one.time for one in (*needed, member)) * rule.loss / 100
 
 
+def _takes(group: _Group, member: _Member) -> int:
+    """The tensors that a launch of all of them reads and writes."""
+    return len(group.operands) + len(member.operands - group.operands)
+
+
 def _refusal(
     group: _Group, member: _Member, waits: tuple[Wait, ...], rule: Megakernel, device: Device
 ) -> tuple[str, tuple[float, float] | None]:
     """Why a launch that `_joins` refuses stays apart, with what is lost and what the rule admits."""
     if not (member.known and group.members[0].known):
         return "how long it takes is not known before it runs", None
+    if _takes(group, member) > rule.operands:
+        return "tensors that one launch reads and writes", (_takes(group, member), rule.operands)
     needed = [group.members[wait.step] for wait in waits]
     idle, few = max(one.idle for one in needed), rule.waits * device.compute.launch
     if all(one.time <= rule.launches * device.compute.launch for one in (*needed, member)):
