@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from smartmem_rules.egraph.compiler import Rules
 from smartmem_rules.egraph.constants import Constants
+from smartmem_rules.guards.magnitudes import asks_for_moderate
 
 Form = TypeVar("Form")
 ATTEMPTS = 4
@@ -29,4 +30,4 @@ def with_reliable_constants(base: Rules, choose: Callable[[Constants, Collection
         chosen = choose(constants, ())
         if not constants.relies_on_others():
             return chosen
-    return choose(constants, [rule.name for rule in base.rewrites if "reassociation" in rule.relaxes])
+    return choose(constants, [rule.name for rule in base.rewrites if asks_for_moderate(rule.relaxes)])

@@ -24,6 +24,7 @@ from smartmem_rules.egraph.patterns import (
     constructor,
     symmetric,
 )
+from smartmem_rules.guards.magnitudes import asks_for_moderate
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.analyses import facts_of, term_of
 from smartmem_rules.language.blocks.strategy import Phase
@@ -262,7 +263,7 @@ def _rewrites(host: Host, direction: Direction, program: Program, base: Rules, r
         right = compile_rights(made, left, base.operators)
         subject = f"{rules[0].name}#{len(host.answers)}"
         host.answers[subject] = Application(
-            sides, left, other_guards(rules[0]), rules[0].derives, "reassociation" in rules[0].relaxes
+            sides, left, other_guards(rules[0]), rules[0].derives, asks_for_moderate(rules[0].relaxes)
         )
         unions = [
             f"(union {left.roots[pattern].variable} {result})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -36,6 +36,14 @@ class Magnitudes:
     largest: float
     least: float
     has_zeros: bool
+
+
+def asks_for_moderate(relaxes: Collection[str]) -> bool:
+    """Whether constants of a rule have to be moderate, by the words of its `relaxes`.
+
+    An author who relaxes NaN and infinities, too, wants them taken in: a mask of -inf, say.
+    """
+    return "reassociation" in relaxes and not {"nan", "infinities"} <= set(relaxes)
 
 
 def magnitudes(array: Array) -> Magnitudes:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
@@ -262,7 +263,13 @@ def test_lists_of_another_length_than_their_default_are_refused(name: str) -> No
     shapes = [(1, 2, 5, 6), (4, 2, 3, 3)] if name == "Conv" else [(1, 2, 5, 6)]
     given = {} if name == "Conv" else {"kernel_shape": (2, 2)}
     operands = [TensorType("float32", shape) for shape in shapes]
-    (overload,) = base.operators[name]
+    for overload in base.operators[name]:
+        _refuses_other_lengths(base, overload, operands, given)
+
+
+def _refuses_other_lengths(
+    base: RuleBase, overload: ast.Operator, operands: list[TensorType], given: dict[str, tuple[int, ...]]
+) -> None:
     lists = {a.name for a in overload.attributes} & {"strides", "dilations", "pads"}
     right = {"strides": 2, "dilations": 2, "pads": 4}
     for lengths in product(range(6), repeat=len(lists)):
