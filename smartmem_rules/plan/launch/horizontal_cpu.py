@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import field
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Horizontal
 from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.launch import Beside, Launch
+from smartmem_rules.plan.launch.operands import number_together, operands_of
+from smartmem_rules.records import dataclass
 
 
 def side_by_side(given: Sequence[Launch], rule: Horizontal, device: Device) -> list[Launch]:
@@ -20,38 +23,41 @@ def side_by_side(given: Sequence[Launch], rule: Horizontal, device: Device) -> l
 
     A launch goes to the earliest group of small ones on which it does not depend: what it reads has just been made.
     """
-    groups: list[list[Launch]] = []
+    groups: list[_Group] = []
     graph = KernelGraph(given)
     group_of: list[int] = []
     open_ones: list[int] = []
     """The groups of small launches that have room, in their order."""
-    operands: list[set[str]] = []
     for number, launch in enumerate(given):
-        small = _is_small(launch, rule, device)
+        small, own = _is_small(launch, rule, device), operands_of(launch)
         # groups stand in an order of execution: the ones behind all that the launch reads do not need it
         after = max((group_of[n] for n in graph.producers(number)), default=-1) + 1
-        at, own = bisect_left(open_ones, after), {*launch.reads, *launch.writes}
-        while (
-            small
-            and at < len(open_ones)
-            and len(operands[open_ones[at]]) + len(own - operands[open_ones[at]]) > rule.operands
-        ):
+        at = bisect_left(open_ones, after) if small else len(open_ones)
+        while at < len(open_ones) and number_together(groups[open_ones[at]].operands, own) > rule.operands:
             del open_ones[at]
-        place = open_ones[at] if small and at < len(open_ones) else len(groups)
-        if place == len(groups):
-            groups.append([])
-            operands.append(set())
+        if at == len(open_ones):
             if small:
-                open_ones.append(place)
-        groups[place].append(launch)
-        operands[place] |= own
+                open_ones.append(len(groups))
+            groups.append(_Group())
+            place = len(groups) - 1
+        else:
+            place = open_ones[at]
+        groups[place].launches.append(launch)
+        groups[place].operands |= own
         group_of.append(place)
-    return [one[0] if len(one) == 1 else Beside(name=one[0].name, steps=tuple(one)) for one in groups]
+    return [_joined(group.launches) for group in groups]
 
 
-def _united(many: set[str], few: set[str]) -> int:
-    """The number of different names, in time of the few."""
-    return len(many) + len(few - many)
+@dataclass
+class _Group:
+    """Launches that become one, and the tensors that they take."""
+
+    launches: list[Launch] = field(default_factory=list)
+    operands: set[str] = field(default_factory=set)
+
+
+def _joined(launches: Sequence[Launch]) -> Launch:
+    return launches[0] if len(launches) == 1 else Beside(name=launches[0].name, steps=tuple(launches))
 
 
 def _is_small(launch: Launch, rule: Horizontal, device: Device) -> bool:

@@ -24,6 +24,7 @@ from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import Stored, row_major
 from smartmem_rules.plan.kernel.work_items import TaskGraph, Wait
+from smartmem_rules.plan.launch.operands import number_together, operands_of
 from smartmem_rules.plan.launch.touched import Touched, waits_behind
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.expr import TensorType
@@ -115,7 +116,7 @@ class _Member:
     @property
     def operands(self) -> frozenset[str]:
         """The tensors that it reads and writes."""
-        return frozenset((*self.launch.reads, *self.launch.writes))
+        return operands_of(self.launch)
 
 
 @dataclass
@@ -198,7 +199,7 @@ def _joins(group: _Group, member: _Member, waits: tuple[Wait, ...], rule: Megake
 
 def _takes(group: _Group, member: _Member) -> int:
     """The tensors that a launch of all of them reads and writes."""
-    return len(group.operands) + len(member.operands - group.operands)
+    return number_together(group.operands, member.operands)
 
 
 def _refusal(
