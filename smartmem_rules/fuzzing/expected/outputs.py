@@ -107,11 +107,15 @@ class Reference:
                     unit = PRECISIONS[results[0].dtype.name].unit
                     precise = same_sums(runner, [wide(o) for o in operands], double(results[0]), wider[0], unit)
                 if node.op_type in LINEAR and is_float(results[0]):
-                    self.on_the_way[node.output[0]] = rounded_on_the_way(runner, [wide(o) for o in operands])
+                    self.on_the_way[node.output[0]] = rounded_on_the_way(
+                        node, runner.precise, [wide(o) for o in operands]
+                    )
             except NoReference:
                 if node.op_type in LINEAR and not all(np.isfinite(double(r)).all() for r in results):
                     raise  # without doubles nobody knows whether a sum overflows only on its way
                 precise = False
+                if node.op_type in LINEAR and is_float(results[0]):
+                    self.on_the_way[node.output[0]] = rounded_on_the_way(node, runner.native, operands)
         self.runners.append(runner)
         self.overflowing.append(overflowing and precise)
         self.precise_ways.append(precise)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx
@@ -11,6 +11,8 @@ from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, is_float
 from smartmem_rules.fuzzing.expected.precisions import Precision
 
+Evaluate = Callable[[Sequence[Array | None]], list[Array]]
+"""What computes the results of a node."""
 _MOST_UNITS = 8.0
 """How many times as large as expected the roundings of a sum may be."""
 
@@ -39,20 +41,24 @@ def exceeding(runner: NodeRunner, operands: Sequence[Array | None], most: float)
 
     A factor of the whole sum (`alpha`, one over the number of addends) may come before the sum or after it.
     """
-    size = _sizes(runner, operands)
+    size = _sizes(runner.precise, operands)
     return size / min(1.0, _factor_of_sum(runner.node, operands, size)) > most
 
 
-def rounded_on_the_way(runner: NodeRunner, operands: Sequence[Array | None]) -> Array:
+def rounded_on_the_way(node: onnx.NodeProto, evaluate: Evaluate, operands: Sequence[Array | None]) -> Array:
     """By how many units of rounding the sums of a linear node may be off, whatever the order of their addends.
 
     The roundings of n additions are random and grow with the root of n (Higham and Mary 2019, "A new approach to
-    probabilistic rounding error analysis", theorem 2.8), relative to the sizes of all addends together.
+    probabilistic rounding error analysis", theorem 2.8), relative to the sizes of all addends together. Equal addends
+    are rounded alike: where each of them stands m times, the roundings grow with the root of n m, at most with n.
+
+    Args:
+        evaluate: computes the node, in double precision where that can be had.
     """
-    size = _sizes(runner, operands)
+    size = _sizes(evaluate, operands)
     ones = [np.ones_like(o) if is_float(o) and o is not None else o for o in operands]
-    number = np.abs(runner.precise(ones)[0]) / _factor_of_sum(runner.node, operands, size)
-    return np.sqrt(np.maximum(number, 1.0)) * size
+    number = np.maximum(np.abs(evaluate(ones)[0].astype(np.float64)) / _factor_of_sum(node, operands, size), 1.0)
+    return np.asarray(np.sqrt(number * np.minimum(number, _repetitions(operands))) * size)
 
 
 def cancelling_addends(node: onnx.NodeProto, operands: Sequence[Array | None], result: Array) -> Array:
@@ -80,10 +86,16 @@ def cancelling_addends(node: onnx.NodeProto, operands: Sequence[Array | None], r
     return np.where(np.isfinite(size), size, 0.0)
 
 
-def _sizes(runner: NodeRunner, operands: Sequence[Array | None]) -> Array:
+def _sizes(evaluate: Evaluate, operands: Sequence[Array | None]) -> Array:
     """The sums of the addends' magnitudes, infinities and NaN left out."""
     addends = [np.where(np.isfinite(o), np.abs(o), 0) if is_float(o) and o is not None else o for o in operands]
-    return np.abs(runner.precise(addends)[0])
+    return np.abs(evaluate(addends)[0].astype(np.float64))
+
+
+def _repetitions(operands: Sequence[Array | None]) -> float:
+    """How often each addend stands among all of them, on average: an addend is a product of the operands' elements."""
+    floats = [o for o in operands if o is not None and is_float(o) and o.size]
+    return min((o.size / len(np.unique(o)) for o in floats), default=1.0)
 
 
 def _factor_of_sum(node: onnx.NodeProto, operands: Sequence[Array | None], result: Array) -> float:
@@ -108,5 +120,5 @@ def same_sums(runner: NodeRunner, operands: Sequence[Array | None], one: Array, 
     finite = np.isfinite(one) & np.isfinite(other)
     if one.shape != other.shape or not finite.all():
         return False
-    slack = _MOST_UNITS * unit * rounded_on_the_way(runner, operands)
+    slack = _MOST_UNITS * unit * rounded_on_the_way(runner.node, runner.precise, operands)
     return slack.shape == one.shape and bool(np.all(np.abs(one - other) <= slack))

@@ -47,6 +47,8 @@ f (float[2] x) => (float[2] y) {
 def test_a_course_gives_what_the_model_gives(source: str, seed: int) -> None:
     """The models of the generator, too, are what ONNX takes: reproduced by their seed."""
     case = SOURCES[source](seed)
+    if _scans_nothing(case.model.graph):
+        pytest.skip("ONNX Runtime 1.32 divides by zero and ends the process where what a Scan stacks has no element")
     onnx.checker.check_model(case.model, full_check=True)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -61,6 +63,15 @@ def test_a_course_gives_what_the_model_gives(source: str, seed: int) -> None:
     found = Reference(case.model, case.feeds).native_outputs()
     for output, value in zip(session.get_outputs(), wanted, strict=True):
         np.testing.assert_array_equal(found[output.name], value, strict=True)
+
+
+def _scans_nothing(graph: onnx.GraphProto) -> bool:
+    empty = {
+        value.name
+        for value in (*graph.value_info, *graph.output)
+        if any(d.HasField("dim_value") and d.dim_value == 0 for d in value.type.tensor_type.shape.dim)
+    }
+    return any(node.op_type == "Scan" and not empty.isdisjoint(node.output) for node in graph.node)
 
 
 def test_the_generator_draws_every_form() -> None:

@@ -42,6 +42,22 @@ def test_a_long_sum_is_rounded_at_each_addend() -> None:
     assert is_wrong(model, x, np.array(running * np.float32(1 - 1 / 2000)))
 
 
+def test_a_mean_over_a_wide_window_is_a_long_sum() -> None:
+    """Nothing computes such a window in double precision here; equal addends are all rounded alike."""
+    wide = {"kernel_shape": [200, 100], "pads": [0, 49, 0, 50]}
+    model = model_of([helper.make_node("AveragePool", ["x"], ["y"], count_include_pad=1, **wide)], (1, 1, 200, 20))
+    x = np.full((1, 1, 200, 20), 6.775014, np.float32)
+    running = np.float32(0)
+    for addend in x.reshape(-1):
+        running += addend
+    right = np.full((1, 1, 1, 20), x.astype(np.float64).sum() / (200 * 100))
+    got = np.full((1, 1, 1, 20), running / np.float32(200 * 100))
+    assert abs(got / right - 1).max() > 4 * np.sqrt(x.size) * 2.0**-24
+    for one in (got, right):
+        assert not is_wrong(model, x, one.astype(np.float32))
+    assert is_wrong(model, x, (right * 0.98).astype(np.float32))
+
+
 def test_a_determinant_is_as_exact_as_its_elements() -> None:
     x = (1 / np.add.outer(np.arange(1, 5), np.arange(4))).astype(np.float32)
     model = model_of([helper.make_node("Det", ["x"], ["y"])], (4, 4))
