@@ -48,7 +48,9 @@ def test_a_course_gives_what_the_model_gives(source: str, seed: int) -> None:
     """The models of the generator, too, are what ONNX takes: reproduced by their seed."""
     case = SOURCES[source](seed)
     if _scans_nothing(case.model.graph):
-        pytest.skip("ONNX Runtime 1.32 divides by zero and ends the process where what a Scan stacks has no element")
+        pytest.skip(
+            "ONNX Runtime 1.32 divides by zero, which ends the process, in some Scans whose results have no element"
+        )
     onnx.checker.check_model(case.model, full_check=True)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
