@@ -25,7 +25,7 @@ from smartmem_rules.graph.matching import raw_attribute
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.records import dataclass
 from smartmem_rules.rulebase.kept import KeepRules
-from smartmem_rules.runtime.reference import ENDS_WHERE_EMPTY
+from smartmem_rules.runtime.reference import ENDS_WHERE_EMPTY, fills_memory
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 
@@ -286,6 +286,9 @@ class Kernels:
     ) -> list[Array | None]:
         from onnx.reference import ReferenceEvaluator  # slow to import, and hardly ever needed
 
+        dilations = next((list(a.ints) for a in node.attribute if a.name == "dilations"), [])
+        if len(operands) > 1 and operands[1] is not None and fills_memory(node.op_type, operands[1].shape, dilations):
+            raise NoKernelError("it writes out the gaps of dilated weights, which fill the memory")
         names = _operand_names(operands)
         feeds = {name: array for name, array in zip(names, operands, strict=True) if array is not None}
         model = self._model(node, names, [(n, a.dtype, a.shape) for n, a in (feeds | dict(outer)).items()], {})

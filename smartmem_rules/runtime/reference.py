@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -19,9 +20,23 @@ ONNXRUNTIME = "onnxruntime"
 EVALUATOR = "onnx.reference"
 ENDS_WHERE_EMPTY = ("GRU", "LSTM", "DynamicQuantizeLSTM")
 """Operators with which ONNX Runtime 1.32 ends the process where an operand has no elements."""
+_MOST_TAPS = 1 << 27
 TOLERANCES = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """The largest error relative to the reference's largest magnitude, by the element type that a plan stores."""
 _PROTOBUF_LIMIT = 1_800_000_000
+
+
+def fills_memory(operator: str, weights: tuple[int, ...], dilations: Sequence[int]) -> bool:
+    """Whether ONNX's evaluator makes too large an array for a convolution: it writes out the gaps between the taps.
+
+    Args:
+        weights: the shape of the weights, [M, C, k1, k2, ...].
+        dilations: the distances of taps along k1, k2, ...; none where they are all 1.
+    """
+    if operator not in ("Conv", "ConvInteger") or len(dilations) != len(weights) - 2:
+        return False
+    windows = [(extent - 1) * gap + 1 for extent, gap in zip(weights[2:], dilations, strict=True)]
+    return math.prod((*weights[:2], *windows)) > _MOST_TAPS
 
 
 class NoReferenceError(SmartmemError):

@@ -10,6 +10,7 @@ import onnx
 from onnx import helper
 
 from smartmem_rules.fuzzing.case import Array
+from smartmem_rules.runtime.reference import fills_memory
 
 Operands = Sequence[Array | None]
 _DOUBLE = 2.0**53
@@ -317,6 +318,11 @@ def wide_window(node: onnx.NodeProto, operands: Operands) -> bool:
 def dilated(node: onnx.NodeProto, operands: Operands) -> bool:
     dilations = attribute(node, "dilations", [])
     return isinstance(dilations, list) and any(d > 1 for d in dilations) and not_finite(node, operands)
+
+
+def wide_when_dilated(node: onnx.NodeProto, operands: Operands) -> bool:
+    dilations, weights = attribute(node, "dilations", []), operands[1]
+    return weights is not None and isinstance(dilations, list) and fills_memory(node.op_type, weights.shape, dilations)
 
 
 def in_order_of_occurrence(node: onnx.NodeProto, operands: Operands) -> bool:

@@ -254,6 +254,10 @@ EVALUATOR_FAULTS = (
         "ONNX's evaluator multiplies integers by alpha and beta in floating point",
     ),
     Fault("Conv", conditions.dilated, "ONNX's evaluator multiplies what lies in the gaps of a window by 0"),
+    *(
+        Fault(o, conditions.wide_when_dilated, "ONNX's evaluator writes out the gaps of weights, which fill the memory")
+        for o in ("Conv", "ConvInteger")
+    ),
 )
 """Where ONNX's evaluator is wrong, for nodes that ONNX Runtime does not take."""
 

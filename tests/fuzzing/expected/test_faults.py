@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from smartmem_rules.fuzzing.expected.faults import evaluator_fault_of
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import Reference
 from tests.fuzzing.expected.judged import is_wrong, model_of
@@ -175,3 +176,20 @@ def test_squares_that_overflow_have_no_reference() -> None:
     assert Reference(model, {"x": np.array([[-1], [1e18]], np.float32)})
     with pytest.raises(NoReference, match="squares overflow"):
         Reference(model, {"x": np.array([[-1], [3e38]], np.float32)})
+
+
+def test_weights_with_wide_gaps_leave_the_memory_alone() -> None:
+    """ONNX's evaluator would make 220 GB of these 1.6 MB; machines that promise more than they have run out of it."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], dilations=[528, 508])]
+    model = model_of(nodes, (1, 50, 529, 509))
+    weights = np.ones((2048, 50, 2, 2), np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    x = np.zeros((1, 50, 529, 509), np.float32)
+    x[..., 0, 0] = x[..., -1, -1] = 3
+    reference = Reference(model, {"x": x})
+    fault = evaluator_fault_of(nodes[0], [x, weights])
+    assert fault is not None
+    assert "gaps" in fault.reason
+    assert evaluator_fault_of(nodes[0], [x, weights[:2, :1]]) is None
+    assert reference.precise_ways == [False]
+    assert np.array_equal(reference.native_outputs()["y"], np.full((1, 2048, 1, 1), 300))
