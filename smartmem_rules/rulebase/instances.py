@@ -12,13 +12,15 @@ from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate
 
 def attribute_key(attributes: Mapping[str, object]) -> str:
     """The canonical text of attributes; equal texts mean equal attributes."""
-    return "; ".join(f"{name}={attributes[name]!r}" for name in sorted(attributes))
+    return "; ".join([f"{name}={attributes[name]!r}" for name in sorted(attributes)]) if attributes else ""
 
 
 def _key(
     operator: str, operands: Sequence[TensorType | None], attributes: Mapping[str, Value], outputs: int
 ) -> tuple[object, ...]:
-    return operator, tuple(operands), attribute_key(attributes), outputs
+    # of each type its parts, which are hashed and compared without a call
+    types = [None if type_ is None else (type_.dtype, type_.shape) for type_ in operands]
+    return operator, *types, attribute_key(attributes), outputs
 
 
 class Instances:

@@ -11,6 +11,8 @@ from smartmem_rules.tensor.builtins import DOUBLE, SINGLE, DefinitionError, Valu
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, evaluate
 
 Subject = TypeVar("Subject", contravariant=True)
+QUERIES = frozenset({"constant", "value", "uses", "rank", "near"})
+"""The functions that `queries_of` gives."""
 
 
 class Answers(Protocol[Subject]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -18,6 +19,7 @@ _WIDENED = {"float16": "float32", "bfloat16": "float32", **dict.fromkeys(NARROW_
 _BYTES = {name: "uint8" if name.startswith("u") else "int8" for name in NARROW_INTEGERS}
 
 
+@cache
 def storage_dtype(name: str) -> np.dtype[Any]:
     """The numpy dtype in which a tensor of this element type is kept."""
     return np.dtype(getattr(ml_dtypes, name)) if name == "bfloat16" or name in NARROW else np.dtype(name)
@@ -28,6 +30,7 @@ def device_dtype(name: str) -> str:
     return "float32" if name in NARROW_FLOATS else _BYTES.get(name, name)
 
 
+@cache
 def compute_dtype(name: str) -> np.dtype[Any]:
     """The numpy dtype in which values of this element type are computed: half precision is widened."""
     return np.dtype(_WIDENED.get(name) or _BYTES.get(name, name))

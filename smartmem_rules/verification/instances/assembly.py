@@ -11,7 +11,7 @@ from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, run_time_arguments
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, truth
-from smartmem_rules.verification.instances.attributes import AttributeDraws
+from smartmem_rules.verification.instances.attributes import AttributeDraws, bind_names, formals_by_name
 from smartmem_rules.verification.instances.case import EMPTY, Case, Choices, NoInstance
 from smartmem_rules.verification.instances.constants import choose_constants, choose_elements
 from smartmem_rules.verification.instances.draws import Extents
@@ -28,7 +28,6 @@ from smartmem_rules.verification.instances.signature import (
     signatures,
 )
 from smartmem_rules.verification.semantics.terms import (
-    Application,
     Leaf,
     Term,
     apply_operator,
@@ -109,6 +108,8 @@ class Assembly:
             case.right = left
         elif not case.failing:
             self._right(case, left)
+        if case.failing:
+            self.scope.queries, self.scope.term = {}, None  # they hold the scope, of which nothing more is asked
         return case
 
     def _right(self, case: Case, left: Term) -> None:
@@ -243,6 +244,69 @@ class Assembly:
         self.search.tries += 1
         overload, formals = signature.overload, signature.formals
         known = signature.known(operands, wanted)
+        fresh, members = self._leaves_of(pattern, path, dtype, signature, operands, known, wanted)
+        if wanted is not None:
+            # asked before the operator is made, which takes most of the time of an attempt
+            wanted.check_dtype(signature.result_dtype(operands, pattern.output or 0))
+        before = self.leaves.keys() | self.values.keys()
+        if fresh:
+            self._check_guards(before, fresh, self.values)
+        ordered = [operands.get(place) for place in range(len(formals))]
+        values = dict(self.values)
+        given = self._attributes(pattern, path, overload, ordered, known, values, outputs, fresh)
+        if len(values) > len(self.values):
+            self._check_guards(before | fresh.keys(), fresh, values)
+        if names_an_axis_twice(overload, given, ordered, self.search.instances.base.functions):
+            raise Unsupported("a list of axes names one of them twice")
+        drawn = Drawn(signature, ordered, fresh, self.choices, self.scope, self.random)
+        bound = {**known, **given}
+        drawn.make_divisible(bound)
+        drawn.make_equal(bound)
+        if self.search.aims and not self._is_met(pattern, overload, ordered, given, outputs):
+            is_open = pattern.bundle is None or pattern.bundle not in self.rests
+            alone = len(self.search.instances.base.operators[pattern.operator]) == 1
+            drawn.meet_requirements(pattern if is_open else None, path, given, self.search.most_elements, alone)
+        term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
+        if wanted is not None:
+            wanted.check(term.type)
+        if least_extent(term) < (0 if self.empties or self.search.results_may_be_empty else 1):
+            raise Unsupported("a tensor has no elements")
+        if self.search.strict and not reads_inside(term):
+            raise Unsupported("an operand is smaller than what is read of it")
+        rest: dict[str, Value] = {}
+        if pattern.bundle is not None:
+            rest = rest_of(pattern, term.instance.operator, {**term.instance.values, **given})
+            if self.rests.get(pattern.bundle, rest) != rest:
+                raise Unsupported(f"@{pattern.bundle} stands for other attributes the second time")
+        bind_names(pattern, {**term.instance.values, **given}, self.values, values)
+        self.values.update(values)
+        self.leaves.update(fresh)
+        self.given.setdefault(pattern.operator, []).append({**given, "#outputs": outputs})
+        self.terms[pattern] = term
+        if pattern.bundle is not None:
+            self.bundles.setdefault(pattern.bundle, given)
+            self.rests.setdefault(pattern.bundle, rest)
+        if pattern.variadic is not None:
+            self.members.setdefault(pattern.variadic, tuple(members))
+        return term
+
+    def _leaves_of(
+        self,
+        pattern: ast.PatternOperator,
+        path: str,
+        dtype: str,
+        signature: Signature,
+        operands: dict[int, Term | None],
+        known: Extents,
+        wanted: Wanted | None,
+    ) -> tuple[dict[str, Leaf], list[Term]]:
+        """The tensors that an operator reads and that are not there yet, which become its operands.
+
+        Returns:
+            All of them by name, and those that belong to the pattern's list of operands.
+        """
+        if len(operands) == len(signature.formals):
+            return {}, []
         draws = LeafDraws(
             search=self.search,
             choose=self.choose,
@@ -256,46 +320,7 @@ class Assembly:
             wanted=wanted,
         )
         draws.all(operands)
-        fresh = draws.fresh
-        if wanted is not None:
-            # asked before the operator is made, which takes most of the time of an attempt
-            wanted.check_dtype(signature.result_dtype(operands, pattern.output or 0))
-        before = self.leaves.keys() | self.values.keys()
-        self._check_guards(before, fresh, self.values)
-        ordered = [operands.get(place) for place in range(len(formals))]
-        values = dict(self.values)
-        given = self._attributes(pattern, path, overload, ordered, known, values, outputs, fresh)
-        self._check_guards(before | fresh.keys(), fresh, values)
-        if names_an_axis_twice(overload, given, ordered, self.search.instances.base.functions):
-            raise Unsupported("a list of axes names one of them twice")
-        drawn = Drawn(signature, ordered, fresh, self.choices, self.scope, self.random)
-        drawn.make_divisible({**known, **given})
-        drawn.make_equal({**known, **given})
-        if self.search.aims and not self._is_met(pattern, overload, ordered, given, outputs):
-            is_open = pattern.bundle is None or pattern.bundle not in self.rests
-            alone = len(self.search.instances.base.operators[pattern.operator]) == 1
-            drawn.meet_requirements(pattern if is_open else None, path, given, self.search.most_elements, alone)
-        term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
-        if wanted is not None:
-            wanted.check(term.type)
-        if least_extent(term) < (0 if self.empties or self.search.results_may_be_empty else 1):
-            raise Unsupported("a tensor has no elements")
-        if self.search.strict and not reads_inside(term):
-            raise Unsupported("an operand is smaller than what is read of it")
-        rest = rest_of(pattern, term.instance.operator, {**term.instance.values, **given})
-        if pattern.bundle is not None and self.rests.get(pattern.bundle, rest) != rest:
-            raise Unsupported(f"@{pattern.bundle} stands for other attributes the second time")
-        self._bind(pattern, term, given, values)
-        self.values.update(values)
-        self.leaves.update(fresh)
-        self.given.setdefault(pattern.operator, []).append({**given, "#outputs": outputs})
-        self.terms[pattern] = term
-        if pattern.bundle is not None:
-            self.bundles.setdefault(pattern.bundle, given)
-            self.rests.setdefault(pattern.bundle, rest)
-        if pattern.variadic is not None:
-            self.members.setdefault(pattern.variadic, tuple(draws.members))
-        return term
+        return draws.fresh, draws.members
 
     def _is_met(
         self,
@@ -322,10 +347,7 @@ class Assembly:
         fresh: Mapping[str, Leaf],
     ) -> dict[str, Value]:
         search = self.search
-        formals: dict[str, ast.Attribute | ast.Input] = {a.name: a for a in overload.attributes}
-        formals |= {i.name: i for i in overload.inputs if i.constant is not None}
         roles = operator_roles(overload, search.instances.base.functions)
-        scope = self._partial_scope(fresh, values)
         earlier = self.given.get(pattern.operator, [])
         return AttributeDraws(
             guards=search.rule.guards,
@@ -334,31 +356,16 @@ class Assembly:
             draws=search.draws,
             choose=self.choose,
             slots=self.slots,
-            formals=formals,
+            formals=formals_by_name(overload),
             roles=roles,
             operands=operands,
             known=known,
-            scope=scope,
+            seen=lambda: self._partial_scope(fresh, values),
             values=values,
             earlier=earlier,
             rests=self.rests,
             outputs=outputs,
         ).all(pattern, path)
-
-    def _bind(
-        self, pattern: ast.PatternOperator, term: Application, given: Mapping[str, Value], values: dict[str, Value]
-    ) -> None:
-        """Give names what the engine gives them: the attribute with its default."""
-        actual = {**term.instance.values, **given}
-        for attribute in pattern.attributes:
-            wanted = attribute.value
-            value = actual.get(attribute.name)
-            if isinstance(wanted, ast.Name) and wanted.id not in self.values:
-                values[wanted.id] = value
-            elif isinstance(wanted, ast.Name):
-                expected = values[wanted.id]
-                if expected != value and (expected,) != value:
-                    raise Unsupported(f"{attribute.name} is {value}, not {expected}")
 
     # --- what guards see ---
 

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, evaluate
+from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.verification.instances.case import representable
 from smartmem_rules.verification.instances.draws import Draws, Extents
 from smartmem_rules.verification.instances.roles import AXES, Hints, Role
@@ -26,6 +28,7 @@ class AttributeDraws:
     """What is known where the attributes of one operator are drawn.
 
     Attributes:
+        seen: makes the scope of what may be asked, where something is.
         values: the names that are bound already, and those that this operator binds.
         earlier: the attributes of earlier applications of the operator.
         rests: what names of the rest of attributes stand for.
@@ -44,12 +47,17 @@ class AttributeDraws:
     roles: Mapping[str, Role]
     operands: Sequence[Term | None]
     known: Extents
-    scope: Scope
+    seen: Callable[[], Scope]
     values: dict[str, Value]
     earlier: Sequence[Mapping[str, Value]]
     rests: Mapping[str, Mapping[str, Value]]
     outputs: int
     axes: Sequence[int] | None = None
+
+    @lazy
+    def scope(self) -> Scope:
+        """What expressions of the rule may ask here."""
+        return self.seen()
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -141,7 +149,7 @@ class AttributeDraws:
         if self.axes is not None and role.use is None and self.draws.random.random() < _OF_AXES:
             whole = max(shapes, key=len, default=())
             shapes = [tuple(whole[axis] for axis in self.axes if -len(whole) <= axis < len(whole))]
-        return self.draws.attribute(formal, role, shapes, self.known, self.scope, self.outputs)
+        return self.draws.attribute(formal, role, shapes, self.known, lambda: self.scope, self.outputs)
 
     def _note_axes(self, value: Value) -> None:
         """Remember which axes the operator names: its other lists have a number for each of them."""
@@ -198,6 +206,43 @@ class AttributeDraws:
                         continue
                     found.append((value,) if kind in ("ints", "floats") and not isinstance(value, tuple) else value)
         return found
+
+
+def bind_names(
+    pattern: ast.PatternOperator, given: Mapping[str, Value], before: Mapping[str, Value], values: dict[str, Value]
+) -> None:
+    """Give the names of a pattern's attributes what the engine gives them.
+
+    Args:
+        given: the attributes, those that are left out with their defaults.
+        before: the names that other operators bind.
+        values: what all names are, which is changed.
+
+    Raises:
+        Unsupported: an attribute is not what its name stands for already.
+    """
+    for attribute in pattern.attributes:
+        wanted = attribute.value
+        value = given.get(attribute.name)
+        if isinstance(wanted, ast.Name) and wanted.id not in before:
+            values[wanted.id] = value
+        elif isinstance(wanted, ast.Name):
+            expected = values[wanted.id]
+            if expected != value and (expected,) != value:
+                raise Unsupported(f"{attribute.name} is {value}, not {expected}")
+
+
+_FORMALS: ByIdentity[ast.Operator, Mapping[str, Formal]] = ByIdentity(4096)
+
+
+def formals_by_name(overload: ast.Operator) -> Mapping[str, Formal]:
+    """The attributes and compile-time operands of an operator."""
+    return _FORMALS.get(overload, _formals_by_name)
+
+
+def _formals_by_name(overload: ast.Operator) -> Mapping[str, Formal]:
+    attributes: dict[str, Formal] = {a.name: a for a in overload.attributes}
+    return attributes | {i.name: i for i in overload.inputs if i.constant is not None}
 
 
 def kind_of(formal: Formal) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import TypeVar
@@ -16,7 +16,7 @@ from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import DTYPE_CLASSES, declared
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.definitions.values import Scope, evaluate
-from smartmem_rules.verification.instances.roles import AXES, BOUND, PERMUTATION, Role, nodes
+from smartmem_rules.verification.instances.roles import AXES, BOUND, PERMUTATION, Role
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 12, 16)
 _EXTENT_WEIGHTS = tuple(accumulate((50, 60, 60, 25, 35, 20, 10, 5, 5)))
@@ -63,56 +63,34 @@ def dtypes_of(operator: ast.Operator, formal: ast.Input) -> tuple[str, ...]:
 
 def bind_extents(formal: ast.Input | ast.Output, shape: Shape, known: Extents) -> None:
     """Note what a known operand or result says about the names of the signature."""
-    assert formal.type is not None
-    items = formal.type.shape
-    splats = sum(isinstance(item, ast.Splat) for item in items)
+    splats, items = _ITEMS.get(formal, _items_of)
     width = len(shape) - (len(items) - splats)
     if width < 0 or splats > 1:
         return
     axis = 0
-    for item in items:
-        if isinstance(item, ast.Splat):
-            if isinstance(item.operand, ast.Name):
-                known.setdefault(item.operand.id, shape[axis : axis + width])
+    for is_list, name in items:
+        if is_list:
+            if name is not None:
+                known.setdefault(name, shape[axis : axis + width])
             axis += width
         else:
-            if isinstance(item, ast.Name) and axis < len(shape):
-                known.setdefault(item.id, shape[axis])
+            if name is not None and axis < len(shape):
+                known.setdefault(name, shape[axis])
             axis += 1
 
 
-def divisible_extents(operator: ast.Operator, values: Mapping[str, Value], scope: Scope) -> Iterator[tuple[str, int]]:
-    """The extents that a requirement `N % e == 0` wants to be multiples of e, where they are not."""
-    wishes = _MULTIPLES.get(operator.requires, _wanted_multiples)
-    if not wishes:
-        return
-    known = scope.with_values(**values)
-    for name, divisor in wishes:
-        try:
-            wanted, actual = evaluate(divisor, known), values.get(name)
-        except (DefinitionError, Unsupported):
-            continue
-        if isinstance(wanted, int) and isinstance(actual, int) and 1 < wanted <= 16 and actual % wanted:
-            yield name, wanted
+_Items = tuple[int, tuple[tuple[bool, str | None], ...]]
+_ITEMS: ByIdentity[ast.Input | ast.Output, _Items] = ByIdentity(1 << 13)
 
 
-def _wanted_multiples(requires: tuple[ast.Expression, ...]) -> tuple[tuple[str, ast.Expression], ...]:
-    """The names of which requirements `N % e == 0` speak, and what divides them."""
-    return tuple(
-        (node.left.left.id, node.left.right)
-        for requirement in requires
-        for node in nodes(requirement)
-        if isinstance(node, ast.Binary)
-        and node.operator == "=="
-        and isinstance(node.left, ast.Binary)
-        and node.left.operator == "%"
-        and isinstance(node.left.left, ast.Name)
-        and isinstance(node.right, ast.Number)
-        and node.right.value == 0
-    )
-
-
-_MULTIPLES: ByIdentity[tuple[ast.Expression, ...], tuple[tuple[str, ast.Expression], ...]] = ByIdentity(4096)
+def _items_of(formal: ast.Input | ast.Output) -> _Items:
+    """How many lists of extents a shape of a signature has, and of each item whether it is one, and its name."""
+    assert formal.type is not None
+    found: list[tuple[bool, str | None]] = []
+    for item in formal.type.shape:
+        extent = item.operand if isinstance(item, ast.Splat) else item
+        found.append((isinstance(item, ast.Splat), extent.id if isinstance(extent, ast.Name) else None))
+    return sum(is_list for is_list, _ in found), tuple(found)
 
 
 def extents_of(literals: Sequence[float]) -> tuple[int, ...]:
@@ -251,10 +229,14 @@ class Draws:
         role: Role,
         shapes: Sequence[Shape],
         known: Extents,
-        scope: Scope,
+        scope: Callable[[], Scope],
         count: int,
     ) -> Value:
-        """A value for an attribute or compile-time operand, None to leave it out."""
+        """A value for an attribute or compile-time operand, None to leave it out.
+
+        Args:
+            scope: gives what the default of a formal may ask.
+        """
         kind = formal.kind if isinstance(formal, ast.Attribute) else formal.constant
         default = self._default(formal, known, scope)
         rank = max((len(s) for s in shapes), default=0)
@@ -285,11 +267,11 @@ class Draws:
         """One of the numbers for each axis."""
         return tuple(self.random.choice(numbers) for _ in shape)
 
-    def _default(self, formal: ast.Attribute | ast.Input, known: Extents, scope: Scope) -> Value:
+    def _default(self, formal: ast.Attribute | ast.Input, known: Extents, scope: Callable[[], Scope]) -> Value:
         if formal.default is None or isinstance(formal.default, ast.Number):
             return None if formal.default is None else formal.default.value
         try:
-            return evaluate(formal.default, scope.with_values(**known))
+            return evaluate(formal.default, scope().with_values(**known))
         except (DefinitionError, Unsupported):
             return None
 

@@ -13,8 +13,10 @@ from smartmem_rules.egraph.model import Meta
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.records import dataclass
+from smartmem_rules.rulebase.queries import QUERIES
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName
+from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.verification.semantics.domains import Domain, Undefined
 from smartmem_rules.verification.semantics.evaluate import TooLarge
 from smartmem_rules.verification.semantics.terms import Leaf, Term, compute, leaves
@@ -41,15 +43,45 @@ class Seen:
     term: Callable[[ast.Pattern], Term]
 
 
+class _Queries(Mapping[str, Callable[..., Value]]):
+    """What guards may ask of the tensors of a scope, made where they do: most scopes are asked nothing of it."""
+
+    def __init__(self, tensors: Mapping[str, TensorName | TensorList | None], uniform: Mapping[str, float]) -> None:
+        self._tensors = tensors
+        self._uniform = dict(uniform)
+
+    @lazy
+    def _made(self) -> Mapping[str, Callable[..., Value]]:
+        places = {name: place for place, name in enumerate(self._uniform)}
+        numbers = dict(enumerate(self._uniform.values()))
+        host: Any = SimpleNamespace(constants=SimpleNamespace(uniform=numbers.get))
+        return queries(host, _Metas(self._tensors, places))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._made[name] if name in QUERIES else default
+
+    def __getitem__(self, name: str) -> Callable[..., Value]:
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(QUERIES)
+
+    def __len__(self) -> int:
+        return len(QUERIES)
+
+
 class _Metas(Mapping[str, Meta]):
     """What guards may ask of tensors, made where they do: most scopes are asked of one tensor or of none."""
 
-    def __init__(self, tensors: Mapping[str, TensorName], places: Mapping[str, int]) -> None:
+    def __init__(self, tensors: Mapping[str, TensorName | TensorList | None], places: Mapping[str, int]) -> None:
         self._tensors = tensors
         self._places = places
 
     def __getitem__(self, name: str) -> Meta:
-        return Meta(self._tensors[name].type, self._places.get(name))
+        tensor = self._tensors[name]
+        if not isinstance(tensor, TensorName):
+            raise KeyError(name)
+        return Meta(tensor.type, self._places.get(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)
@@ -65,11 +97,10 @@ def partial_scope(
     uniform: Mapping[str, float],
 ) -> Scope:
     """What guards and definitions may ask while an instance is drawn: of the tensors and values that are there."""
-    tensors = {leaf.name: TensorName(leaf.name, leaf.type) for leaf in leaves}
-    places = {name: place for place, name in enumerate(uniform)}
-    numbers = dict(enumerate(uniform.values()))
-    host: Any = SimpleNamespace(constants=SimpleNamespace(uniform=numbers.get))
-    return Scope(values, dict(tensors), functions, queries(host, _Metas(tensors, places)))
+    tensors: dict[str, TensorName | TensorList | None] = {
+        leaf.name: TensorName(leaf.name, leaf.type) for leaf in leaves
+    }
+    return Scope(values, tensors, functions, _Queries(tensors, uniform))
 
 
 def complete_scope(scope: Scope, seen: Seen) -> None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.expressions import conjuncts, nodes
-from smartmem_rules.records import dataclass
+from smartmem_rules.records import dataclass, unguarded
 from smartmem_rules.tensor.binding import bind
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.case import Choices
-from smartmem_rules.verification.instances.draws import Shape, divisible_extents
+from smartmem_rules.verification.instances.draws import Shape
+from smartmem_rules.verification.instances.roles import nodes as expressions_in
 from smartmem_rules.verification.instances.signature import Signature
 from smartmem_rules.verification.semantics.terms import Leaf, Term
 
@@ -28,7 +29,7 @@ Equations = list[tuple[str, ast.Expression]]
 _EQUATED: ByIdentity[ast.Operator, Equations] = ByIdentity(4096)
 
 
-@dataclass(frozen=True)
+@unguarded(frozen=True)
 class Drawn:
     """The operands of one operator, of which the new ones may still get another shape.
 
@@ -51,7 +52,7 @@ class Drawn:
         Args:
             values: the extents and attributes by the names of the signature.
         """
-        for extent, divisor in divisible_extents(self.signature.overload, values, self.scope):
+        for extent, divisor in _divisible_extents(self.signature.overload, values, self.scope):
             self._change(extent, divisor * self.source.choice((1, 2, 2, 3)))
 
     def make_equal(self, values: Mapping[str, Value]) -> None:
@@ -60,8 +61,8 @@ class Drawn:
         Args:
             values: the extents and attributes by the names of the signature.
         """
-        known = dict(values)
         equations = _EQUATED.get(self.signature.overload, _equated_extents)
+        known = dict(values) if equations else {}
         for name, right in 2 * equations:  # one may stand before what it is made of
             try:
                 wanted = evaluate(right, self.scope.with_values(**known))
@@ -126,6 +127,40 @@ class Drawn:
         self.operands[place] = self.fresh[leaf.name]
 
 
+def _divisible_extents(operator: ast.Operator, values: Mapping[str, Value], scope: Scope) -> Iterator[tuple[str, int]]:
+    """The extents that a requirement `N % e == 0` wants to be multiples of e, where they are not."""
+    wishes = _MULTIPLES.get(operator.requires, _wanted_multiples)
+    if not wishes:
+        return
+    known = scope.with_values(**values)
+    for name, divisor in wishes:
+        try:
+            wanted, actual = evaluate(divisor, known), values.get(name)
+        except (DefinitionError, Unsupported):
+            continue
+        if isinstance(wanted, int) and isinstance(actual, int) and 1 < wanted <= 16 and actual % wanted:
+            yield name, wanted
+
+
+def _wanted_multiples(requires: tuple[ast.Expression, ...]) -> tuple[tuple[str, ast.Expression], ...]:
+    """The names of which requirements `N % e == 0` speak, and what divides them."""
+    return tuple(
+        (node.left.left.id, node.left.right)
+        for requirement in requires
+        for node in expressions_in(requirement)
+        if isinstance(node, ast.Binary)
+        and node.operator == "=="
+        and isinstance(node.left, ast.Binary)
+        and node.left.operator == "%"
+        and isinstance(node.left.left, ast.Name)
+        and isinstance(node.right, ast.Number)
+        and node.right.value == 0
+    )
+
+
+_MULTIPLES: ByIdentity[tuple[ast.Expression, ...], tuple[tuple[str, ast.Expression], ...]] = ByIdentity(4096)
+
+
 def _equated_extents(operator: ast.Operator) -> Equations:
     """The extents that requirements equate with a multiple or with what a function gives."""
     shapes = (formal.type.shape for formal in operator.inputs if formal.type is not None)
@@ -181,17 +216,30 @@ def met_requirements(
     holds = True
     solver = _Solver(scope, source)
     targets = {name: name for name in sorted(free)}
-    lets = list(operator.lets)
-    for requirement in conjuncts(*operator.requires):
-        asked = names_in(requirement)
-        while lets and asked & {let.name for let in lets}:
-            let = lets.pop(0)
+    for requirement, lets in _REQUIRED.get(operator, _required):
+        for let in lets:
             try:
                 scope.values[let.name] = evaluate(let.value, scope)
             except (DefinitionError, Unsupported):
                 return Met(solver.found, unknown)
         holds &= solver.settle(requirement, scope, targets)
     return Met(solver.found, holds or unknown)
+
+
+_Required = tuple[tuple[ast.Expression, tuple[ast.Let, ...]], ...]
+_REQUIRED: ByIdentity[ast.Operator, _Required] = ByIdentity(4096)
+
+
+def _required(operator: ast.Operator) -> _Required:
+    """What an operator requires, part by part, each with the lets that it needs and no part before it."""
+    found: list[tuple[ast.Expression, tuple[ast.Let, ...]]] = []
+    lets = list(operator.lets)
+    for requirement in conjuncts(*operator.requires):
+        asked = names_in(requirement)
+        count = max((place for place, let in enumerate(lets, 1) if let.name in asked), default=0)
+        found.append((requirement, tuple(lets[:count])))
+        del lets[:count]
+    return tuple(found)
 
 
 @dataclass

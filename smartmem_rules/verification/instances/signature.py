@@ -264,8 +264,11 @@ def names_an_axis_twice(
     functions: Mapping[str, ast.Function],
 ) -> bool:
     """Whether a list of axes, drawn for other operands, counts one axis from the front and from the end."""
+    drawn = [(name, value) for name, value in given.items() if isinstance(value, tuple)]
+    if not drawn:
+        return False
     roles = operator_roles(overload, functions)
-    lists = [v for name, v in given.items() if isinstance(v, tuple) and name in roles and roles[name].use == AXES]
+    lists = [value for name, value in drawn if name in roles and roles[name].use == AXES]
     if not lists:
         return False
     rank = max((len(o.type.shape) for o in operands if o is not None), default=0)

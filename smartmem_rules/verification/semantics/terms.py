@@ -162,23 +162,31 @@ def compute(term: Term, values: Mapping[str, Elements], domain: Domain) -> Eleme
     Raises:
         Undefined: the domain has no value here.
     """
-    known: dict[Term, Elements] = {}
-    results: dict[tuple[int, tuple[Term | None, ...]], dict[str, Elements]] = {}
+    return _Computed(values, domain).of(term)
 
-    def visit(current: Term) -> Elements:
-        if isinstance(current, Leaf):
-            return values[current.name]
-        found = known.get(current)
+
+class _Computed:
+    """The elements of terms; a class, as a function that calls itself is a cycle, which would keep all arrays."""
+
+    def __init__(self, values: Mapping[str, Elements], domain: Domain) -> None:
+        self.values = values
+        self.domain = domain
+        self.known: dict[Term, Elements] = {}
+        self.results: dict[tuple[int, tuple[Term | None, ...]], dict[str, Elements]] = {}
+
+    def of(self, term: Term) -> Elements:
+        """The elements of a term."""
+        if isinstance(term, Leaf):
+            return self.values[term.name]
+        found = self.known.get(term)
         if found is None:
-            operands = [None if o is None else visit(o) for o in current.operands]
-            key = id(current.instance), current.operands  # the term keeps its instance alive
-            if key not in results:
+            operands = [None if o is None else self.of(o) for o in term.operands]
+            key = id(term.instance), term.operands  # the term keeps its instance alive
+            if key not in self.results:
                 named = {operand_name(i): o for i, o in enumerate(operands) if o is not None}
-                results[key] = evaluate_equations(current.instance.equations, named, domain)
-            found = known[current] = results[key][output_name(current.place)]
+                self.results[key] = evaluate_equations(term.instance.equations, named, self.domain)
+            found = self.known[term] = self.results[key][output_name(term.place)]
         return found
-
-    return visit(term)
 
 
 def build_right(
