@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.expressions import nodes
+from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.builtins import FUNCTIONS, DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import ELEMENT_FUNCTIONS, Elements
@@ -16,6 +17,7 @@ from smartmem_rules.tensor.expr import Equation, Expr, Reduce, TensorType, tenso
 from smartmem_rules.tensor.inlining import FreshNames
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_equations
+from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.primitives import Array
 
 LOOPED_OVER = 1 << 24
@@ -31,18 +33,17 @@ def over_elements(array_of: Callable[[str], Array | None]) -> Callable[[ast.Redu
 
     def value(expr: ast.Reduction, scope: Scope) -> Value:
         try:
-            body = _body(expr, scope)
+            loop = _loop(expr, scope, "float32")
         except OutsideError as failure:
             raise DefinitionError(str(failure)) from failure
         arrays: dict[str, Array] = {}
-        for name in sorted(tensors_read(body)):
+        for name in loop.read:
             array = array_of(name)
             if array is None:
                 raise Unsupported(f"the elements of {name} are not known, or too many to look at")
             arrays[name] = array
-        equation = Equation(_RESULT, (), body, TensorType(body.dtype, ()))
         try:
-            found = evaluate_equations((equation,), arrays)[_RESULT]
+            found = evaluate_equations((loop.whole,), arrays)[_RESULT]
         except InterpretError as failure:
             raise DefinitionError(f"{expr.span}: {failure}") from failure
         made: Value = found.item()
@@ -51,20 +52,50 @@ def over_elements(array_of: Callable[[str], Array | None]) -> Callable[[ast.Redu
     return value
 
 
-def _body(expr: ast.Reduction, scope: Scope) -> Expr:
-    """A loop over elements as an expression; the same again where all that it is made of is the same."""
+@dataclass(frozen=True)
+class _Loop:
+    """A loop over elements.
+
+    Attributes:
+        body: the loop as an expression.
+        whole: its value as an equation.
+        places: what its body is at each of its places, as an equation.
+        read: the tensors that it reads, in the order of their names.
+    """
+
+    body: Expr
+
+    @lazy
+    def whole(self) -> Equation:
+        return Equation(_RESULT, (), self.body, TensorType(self.body.dtype, ()))
+
+    @lazy
+    def places(self) -> Equation:
+        body, variables = self.body, tuple[Var, ...]()
+        if isinstance(body, Reduce):
+            variables, body = body.variables, body.body
+        return Equation(_RESULT, variables, body, TensorType(body.dtype, tuple(var.extent for var in variables)))
+
+    @lazy
+    def read(self) -> list[str]:
+        return sorted(tensors_read(self.body))
+
+
+def _loop(expr: ast.Reduction, scope: Scope, dtype: str) -> _Loop:
+    """A loop over elements with its literals in a dtype; the same again where all that it is made of is the same."""
     names = _DECIDING.get(expr, _deciding)
     if names is None or not scope.functions.keys().isdisjoint(_CALLED.get(expr, _called)):
-        return Elements(FreshNames()).build(expr, scope, "float32")
-    key = tuple([(repr(scope.values.get(name, _MISSING)), scope.tensors.get(name, _MISSING)) for name in names])
-    known = _BODIES.get(expr, lambda _: {})
-    body = known.get(key)
-    if body is None:
-        body = Elements(FreshNames()).build(expr, scope, "float32")
-        if len(known) == _MOST_BODIES:
+        return _Loop(Elements(FreshNames()).build(expr, scope, dtype))
+    parts = [(repr(scope.values.get(name, _MISSING)), scope.tensors.get(name, _MISSING)) for name in names]
+    key = (dtype, *parts)
+    known = _LOOPS.get(expr, lambda _: {})
+    loop = known.get(key)
+    if loop is None:
+        loop = _Loop(Elements(FreshNames()).build(expr, scope, dtype))
+        if len(known) == _MOST_LOOPS:
             known.clear()
-        known[key] = body
-    return body
+        known[key] = loop
+    return loop
 
 
 def _deciding(expr: ast.Reduction) -> tuple[str, ...] | None:
@@ -81,10 +112,10 @@ def _called(expr: ast.Reduction) -> frozenset[str]:
 
 _OF_TYPES = frozenset({"shape", "rank", "extent", "dtype", "count", "present"})
 _MISSING = None, "missing"
-_MOST_BODIES = 1 << 8
+_MOST_LOOPS = 1 << 8
 _DECIDING: ByIdentity[ast.Reduction, tuple[str, ...] | None] = ByIdentity(1 << 10)
 _CALLED: ByIdentity[ast.Reduction, frozenset[str]] = ByIdentity(1 << 10)
-_BODIES: ByIdentity[ast.Reduction, dict[tuple[object, ...], Expr]] = ByIdentity(1 << 8)
+_LOOPS: ByIdentity[ast.Reduction, dict[tuple[object, ...], _Loop]] = ByIdentity(1 << 8)
 
 
 def uniform_value(array: Array) -> float | None:
@@ -119,12 +150,9 @@ def values_at_each_place(
 def body_of(expr: ast.Reduction, scope: Scope, dtype: str = "float32") -> Equation | None:
     """The body of a loop as an equation over its places, for `values_of`; None where it has no meaning in a scope."""
     try:
-        body, variables = Elements(FreshNames()).build(expr, scope, dtype), tuple[Var, ...]()
+        return _loop(expr, scope, dtype).places
     except (DefinitionError, Unsupported, OutsideError):
         return None
-    if isinstance(body, Reduce):
-        variables, body = body.variables, body.body
-    return Equation(_RESULT, variables, body, TensorType(body.dtype, tuple(var.extent for var in variables)))
 
 
 def values_of(body: Equation, arrays: Mapping[str, Array]) -> Array | None:

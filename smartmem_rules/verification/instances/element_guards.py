@@ -10,6 +10,7 @@ import numpy as np
 
 from smartmem_rules.guards.constant_elements import body_of, values_at_each_place, values_of
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.expressions import conjuncts, tensors_of
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.binding import FLOATS
@@ -133,10 +134,20 @@ class Asked:
         found = equation_of(loop)
         if found is None or found[0] != self.name:
             return None
-        equation = replace(loop, kind="sum", body=found[1])
+        equation = _RIGHT_SIDES.get(loop, _right_side)
         arrays = {name: one.astype(np.float64) if one.dtype.kind == "f" else one for name, one in self.others.items()}
         solved = values_at_each_place(equation, _in_doubles(self.scope), arrays, "float64")
         return None if solved is None else solved.astype(np.float64)
+
+
+def _right_side(loop: ast.Reduction) -> ast.Reduction:
+    """The loop over what the equation of a loop says that elements are."""
+    found = equation_of(loop)
+    assert found is not None
+    return replace(loop, kind="sum", body=found[1])
+
+
+_RIGHT_SIDES: ByIdentity[ast.Reduction, ast.Reduction] = ByIdentity(1 << 8)
 
 
 def stored(flat: Sequence[float] | Array, type_: TensorType) -> Array:

@@ -135,7 +135,7 @@ class Points:
             case Apply(function="bitcast", arguments=(argument,), dtype=dtype):
                 return self.domain.bitcast(self.element(argument, axes, inside), argument.dtype, dtype)
             case Apply(function=function, arguments=arguments, dtype=dtype):
-                return self.domain.apply(function, tuple(self.element(a, axes, inside) for a in arguments), dtype)
+                return self.domain.apply(function, tuple([self.element(a, axes, inside) for a in arguments]), dtype)
             case Select(condition=condition, then=then, otherwise=otherwise):
                 holds = self._condition(condition, axes, inside)
                 both = holds if inside is None else holds & inside
@@ -186,12 +186,12 @@ class Points:
 
     def _place(self, index: Index, extent: int, axes: tuple[Var, ...], inside: Array | None) -> Array:
         values = self._index(index, axes, inside)
+        outside = values.view(np.uint64) >= extent  # as a number without a sign, one below 0 is the largest of all
         if inside is not None:
-            outside = (values < 0) | (values >= extent)
             if (outside & inside).any():
                 raise IndexError(f"{index} leaves the extent {extent}")
             return np.where(outside, 0, values)
-        if (values < 0).any() or (values >= extent).any():
+        if outside.any():
             raise IndexError(f"{index} leaves the extent {extent}")
         return values
 
