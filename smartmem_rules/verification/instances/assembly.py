@@ -11,6 +11,7 @@ from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, run_time_arguments
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, truth
+from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.verification.instances.attributes import AttributeDraws, bind_names, formals_by_name
 from smartmem_rules.verification.instances.case import EMPTY, Case, Choices, NoInstance
 from smartmem_rules.verification.instances.constants import choose_constants, choose_elements
@@ -64,8 +65,8 @@ class Assembly:
         self.rests: dict[str, dict[str, Value]] = {}
         """What the names of the rest of attributes stand for, defaults included."""
         self.given: dict[str, list[dict[str, Value]]] = {}
-        self.terms: dict[ast.Pattern, Term] = {}
-        """What the operators of the left side are."""
+        self.terms: list[tuple[ast.Pattern, Term]] = []
+        """What the operators of the left side are; no dict, as a pattern takes long to hash and few are asked for."""
         self.slots: dict[str, set[str]] = {}
         self.scope = Scope(self.values, {}, search.instances.base.functions, {})
 
@@ -262,11 +263,13 @@ class Assembly:
         bound = {**known, **given}
         drawn.make_divisible(bound)
         drawn.make_equal(bound)
-        if self.search.aims and not self._is_met(pattern, overload, ordered, given, outputs):
+        made = self._made_before(pattern, overload, ordered, given, outputs) if self.search.aims else None
+        if self.search.aims and made is None:
             is_open = pattern.bundle is None or pattern.bundle not in self.rests
             alone = len(self.search.instances.base.operators[pattern.operator]) == 1
             drawn.meet_requirements(pattern if is_open else None, path, given, self.search.most_elements, alone)
-        term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
+        place, instances = pattern.output or 0, self.search.instances
+        term = apply_operator(pattern.operator, ordered, given, outputs, place, instances, made)
         if wanted is not None:
             wanted.check(term.type)
         if least_extent(term) < (0 if self.empties or self.search.results_may_be_empty else 1):
@@ -282,7 +285,7 @@ class Assembly:
         self.values.update(values)
         self.leaves.update(fresh)
         self.given.setdefault(pattern.operator, []).append({**given, "#outputs": outputs})
-        self.terms[pattern] = term
+        self.terms.append((pattern, term))
         if pattern.bundle is not None:
             self.bundles.setdefault(pattern.bundle, given)
             self.rests.setdefault(pattern.bundle, rest)
@@ -322,18 +325,18 @@ class Assembly:
         draws.all(operands)
         return draws.fresh, draws.members
 
-    def _is_met(
+    def _made_before(
         self,
         pattern: ast.PatternOperator,
         overload: ast.Operator,
         operands: list[Term | None],
         given: Mapping[str, Value],
         outputs: int,
-    ) -> bool:
-        """Whether the requirements of an overload surely hold, as it was made of the same operands before."""
+    ) -> Instance | None:
+        """What an overload makes of operands that it was given before: its requirements surely hold of them."""
         types = [None if o is None else o.type for o in operands]
         known = self.search.instances.known(pattern.operator, types, given, outputs)
-        return known is not None and known.operator is overload
+        return known if known is not None and known.operator is overload else None
 
     def _attributes(
         self,
@@ -383,7 +386,7 @@ class Assembly:
 
     def _complete_scope(self, constants: frozenset[str], uniform: Mapping[str, float], dtype: str) -> None:
         def term(pattern: ast.Pattern) -> Term:
-            return self.terms.get(pattern) or build_right(
+            return dict(self.terms).get(pattern) or build_right(
                 pattern, self._leaf_or_fail, self._members_or_fail, self.bundles, self.scope,
                 self.search.instances, dtype,
             )  # fmt: skip

@@ -237,20 +237,30 @@ def apply_operator(
     outputs: int,
     place: int,
     instances: Instances,
+    instance: Instance | None = None,
 ) -> Application:
-    """An operator applied to terms. Raises Unsupported where no overload takes them."""
-    types = [None if o is None else o.type for o in operands]
-    try:
-        instance = instances.get(operator, types, attributes, outputs)
-    except (ValueError, IndexError, TypeError, KeyError, OverflowError, ZeroDivisionError) as failure:
-        # attributes that no model has can break a definition where it builds its equations
-        raise Unsupported(str(failure)) from failure
+    """An operator applied to terms.
+
+    Args:
+        instance: what `instances` gives for the operator and the types of these terms, where that is known already.
+
+    Raises:
+        Unsupported: no overload takes the terms.
+    """
+    if instance is None:
+        types = [None if o is None else o.type for o in operands]
+        try:
+            instance = instances.get(operator, types, attributes, outputs)
+        except (ValueError, IndexError, TypeError, KeyError, OverflowError, ZeroDivisionError) as failure:
+            # attributes that no model has can break a definition where it builds its equations
+            raise Unsupported(str(failure)) from failure
     return Application(operator, tuple(operands), attributes, outputs, place, instance)
 
 
 def reads_inside(term: Application) -> bool:
     """Whether no unconditional read leaves its operand: else the operands do not fit."""
-    return _INSIDE.get(term.instance, lambda _: _reads_inside(term))
+    known = _INSIDE.known.get(id(term.instance))  # most are: asked without a call, as this is asked of every draw
+    return _INSIDE.get(term.instance, lambda _: _reads_inside(term)) if known is None else known[1]
 
 
 def _reads_inside(term: Application) -> bool:
@@ -265,7 +275,8 @@ def is_empty(term: Term) -> bool:
 
 def least_extent(term: Application) -> int:
     """The least extent of the loops and results of an operator; negative where its operands do not fit."""
-    return _LEAST.get(term.instance, _least_extent)
+    known = _LEAST.known.get(id(term.instance))
+    return _LEAST.get(term.instance, _least_extent) if known is None else known[1]
 
 
 def _least_extent(instance: Instance) -> int:
