@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.rulebase.instances import Instances
+from smartmem_rules.verification.instances.cases import Search
 from smartmem_rules.verification.operators import single
 from smartmem_rules.verification.semantics.terms import Application
 
@@ -43,3 +47,21 @@ def test_an_operand_before_a_required_one_may_be_absent() -> None:
     found = next(case for case in single(operator, Instances(base), seed=1).cases(300) if case is not None)
     assert isinstance(found.left, Application)
     assert [operand is not None for operand in found.left.operands] == [True, False, False, True]
+
+
+def test_an_instance_that_guards_refuse_is_freed_without_the_collector() -> None:
+    base = load_rules()
+    (rule,) = (rule for rule in base.rewrites if rule.name == "scale_before_conv")
+    search = Search(rule, rule.left, rule.right, Instances(base), 1)
+    gc.disable()
+    try:
+        scopes = []
+        for _ in range(60):
+            case = search.build({})
+            if case is not None and case.failing:
+                scopes.append(weakref.ref(case.scope))
+            del case
+        assert len(scopes) > 10
+        assert not any(scope() is not None for scope in scopes)
+    finally:
+        gc.enable()

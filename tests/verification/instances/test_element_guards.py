@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from smartmem_rules.guards.constant_elements import over_elements, values_at_each_place
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.queries import QUERIES, queries_of
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.definitions.values import Scope
 from smartmem_rules.tensor.expr import TensorType
@@ -71,3 +73,24 @@ def test_a_loop_that_was_built_before_is_the_same_for_other_types() -> None:
             assert found is bool(places.all()), (str(loop.span), type_)
             truths.append(found)
     assert min(truths.count(True), truths.count(False)) > 50
+
+
+def test_a_loop_that_was_built_before_is_another_one_in_another_type() -> None:
+    name, _, loop = next(loops())
+    numbers = replace(loop, kind="sum", body=ast.Number(loop.span, 0.1))
+    scope = scope_of(name, TensorType("float32", (3,)))
+    for dtype in ("float32", "float64", "float32"):
+        found = values_at_each_place(numbers, scope, {}, dtype)
+        assert found is not None
+        assert found.tolist() == [float(np.dtype(dtype).type(0.1))] * 3
+
+
+def test_what_guards_may_ask_of_tensors_is_there_when_it_is_asked() -> None:
+    scope = partial_scope([Leaf("x", TensorType("float32", (2,)))], {}, BASE.functions, {"x": 0.5})
+    made = queries_of({}, None)  # type: ignore[arg-type]
+    assert made.keys() == scope.queries.keys() == QUERIES
+    value = scope.queries.get("value")
+    assert value is not None
+    asked = ast.Call(ast.NOWHERE, "value", (ast.Name(ast.NOWHERE, "x"),))
+    assert value(asked, scope) == 0.5
+    assert scope.queries.get("shape") is None

@@ -7,8 +7,10 @@ import pytest
 
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.rulebase.instances import Instances
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.builtins import Value
-from smartmem_rules.tensor.expr import Equation, TensorType
+from smartmem_rules.tensor.expr import Equation, Read, TensorType
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.verification.semantics.domains import Domain
 from smartmem_rules.verification.semantics.evaluate import evaluate
 
@@ -41,3 +43,12 @@ def test_one_body_along_other_axes() -> None:
     matrix = np.arange(6, dtype=np.float32).reshape(2, 3)
     for one, wanted in ((equation, matrix.T), (turned, matrix), (equation, matrix.T)):
         assert evaluate((one,), {"$0": (matrix,)}, Domain())["%0"][0].tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_read_before_or_behind_its_tensor_is_refused(step: int) -> None:
+    var = Var("i", 3)
+    body = Read("$0", (Index(step, ((var, 1),)),), "float32")
+    equation = Equation("%0", (var,), body, TensorType("float32", (3,)))
+    with pytest.raises(IndexError, match="leaves the extent 3"):
+        evaluate((equation,), {"$0": (np.zeros(3, np.float32),)}, Domain())
