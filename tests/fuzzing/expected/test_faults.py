@@ -207,3 +207,19 @@ def test_a_region_of_an_axis_that_keeps_its_extent_has_no_reference() -> None:
         Reference(model, {"x": x})
     model.graph.initializer[1].CopyFrom(numpy_helper.from_array(np.array([3, 5]), "sizes"))
     assert Reference(model, {"x": x})
+
+
+def test_bytes_of_narrow_floats_are_not_taken_for_their_numbers() -> None:
+    """ONNX Runtime's Python gives the bytes of one of these types, and refuses the others."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["q"], to=TensorProto.FLOAT8E4M3FN),
+        helper.make_node("Cast", ["q"], ["y"], to=TensorProto.FLOAT),
+    ]
+    model = model_of(nodes, (2,))
+    model.opset_import[0].version = 19
+    x = np.array([1, -2], np.float32)
+    try:
+        reference = Reference(model, {"x": x}).native_outputs()["y"]
+    except NoReference:
+        return
+    assert np.array_equal(reference, x)
