@@ -1,5 +1,5 @@
 {% from "matrix_fragments.cl" import row, column %}
-{% from "matrix_product.cl" import unit_sums, unit_store %}
+{% from "matrix_product.cl" import all_products, unit_store, unit_sums %}
 {# An attention whose scores stay in registers. s: the sizes of its product (GroupTile), q: those of the scores; u: the matrix
    block; right: how the right factor's tile is loaded, left and keys: the factors of the scores; rows: what is computed of a
    row, from `scores` to `weights`; fragments: the elements of a lane that become a left fragment. #}
@@ -52,13 +52,7 @@
         {{ u.name }}_right b{{ j }}, b{{ j + 1 }};
         {{ u.name }}_load_rights{{ "_turned" if right.turned }}(&b{{ j }}, &b{{ j + 1 }}, b + {{ j * u.columns * (stride if right.turned else 1) }}, {{ stride }}, lane);
 {% endfor %}
-{% for pass in range(u.passes) %}
-{% for i in range(s.warp_rows // u.rows) %}
-{% for j in range(across) %}
-        {{ u.name }}_multiply({{ pass }}, c{{ i * across + j }}, a{{ i }}, b{{ j }});
-{% endfor %}
-{% endfor %}
-{% endfor %}
+{{ all_products(u, s.warp_rows // u.rows, across) }}
     }
 {% endfor %}
 {{ unit_store(s, u) }}

@@ -127,14 +127,37 @@
             {{ u.name }}_right b{{ j }}, b{{ j + 1 }};
             {{ u.name }}_load_rights{{ "_turned" if right.turned }}{{ any }}(&b{{ j }}, &b{{ j + 1 }}, b + {{ j * u.columns * (right_stride if right.turned else 1) }}, {{ right_stride }}, lane);
 {% endfor %}
-{% for pass in range(u.passes) %}
-{% for i in range(s.warp_rows // u.rows) %}
-{% for j in range(s.warp_columns // u.columns) %}
-            {{ u.name }}_multiply({{ pass }}, c{{ i * (s.warp_columns // u.columns) + j }}, a{{ i }}, b{{ j }});
-{% endfor %}
-{% endfor %}
-{% endfor %}
+{{ all_products(u, s.warp_rows // u.rows, s.warp_columns // u.columns) }}
         }
+{%- endmacro %}
+{# The products of `rows` fragments a0, a1 and so on and `columns` fragments b0, b1 and so on, added to c0, c1 and so on. The
+   emulation of a unit waits in each product; compilers for processors treat each place that waits apart, so it has one. #}
+{% macro all_products(u, rows, columns) %}
+{% set n = u.name %}
+{% set looped = u.exchange and rows * columns > 1 %}
+{% if looped %}
+            {{ n }}_left lefts[{{ rows }}] = { {%- for i in range(rows) %}a{{ i }}{{ ", " if not loop.last }}{% endfor -%} };
+            {{ n }}_right rights[{{ columns }}] = { {%- for j in range(columns) %}b{{ j }}{{ ", " if not loop.last }}{% endfor -%} };
+            {{ n }}_sums sums[{{ rows * columns }}] = { {%- for i in range(rows * columns) %}c{{ i }}{{ ", " if not loop.last }}{% endfor -%} };
+{% endif %}
+{% for pass in range(u.passes) %}
+{% if looped %}
+            for (int pair = 0; pair < {{ rows * columns }}; ++pair) {
+                {{ n }}_multiply({{ pass }}, sums[pair], lefts[pair / {{ columns }}], rights[pair % {{ columns }}]);
+            }
+{% else %}
+{% for i in range(rows) %}
+{% for j in range(columns) %}
+            {{ n }}_multiply({{ pass }}, c{{ i * columns + j }}, a{{ i }}, b{{ j }});
+{% endfor %}
+{% endfor %}
+{% endif %}
+{% endfor %}
+{% if looped %}
+{% for i in range(rows * columns) %}
+            c{{ i }} = sums[{{ i }}];
+{% endfor %}
+{% endif %}
 {%- endmacro %}
 {# From registers to local memory, when all work-items have used the tiles that lie there. #}
 {% macro unit_store(s, u) %}

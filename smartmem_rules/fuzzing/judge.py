@@ -25,6 +25,7 @@ from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
 from smartmem_rules.fuzzing.requests import VerdictData
 from smartmem_rules.fuzzing.systems import BrokenModel, run_by
+from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.limits import Limits
 from smartmem_rules.optimized import OptimizedPlan
 from smartmem_rules.records import dataclass
@@ -149,7 +150,8 @@ def _run(case: Case) -> dict[str, Array]:
     if isinstance(plan, SpecializedModel):
         plan, left = plan.plan_for(case.feeds)
     plan.prepare().poison()
-    feeds = {name: left[name] for name in plan.plan.inputs}
+    # the number of the run, which operators that draw numbers read, is no input of the model
+    feeds = {name: left[name] for name in plan.plan.inputs if name != RUN_NUMBER}
     return {name: np.asarray(value) for name, value in plan.run(feeds).items()}
 
 

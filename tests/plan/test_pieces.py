@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import Any
+
 import numpy as np
 import pytest
 
+from smartmem_rules.pipeline import Request, make_plan
+from smartmem_rules.plan.fusion import concat_outputs
+from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.launch import launches
+from smartmem_rules.stages import Unmeasured
 from tests.plan.models import Array, Node, i64, model, normal
 from tests.plan.running import Mode, by_onnxruntime, prepare
 
@@ -65,3 +74,41 @@ def test_a_part_that_appears_twice_is_copied() -> None:
 def test_a_part_of_a_part_is_copied() -> None:
     nodes: list[Node] = [*PARTS, ("Slice", "a from to ax", "s"), ("Concat", "s c", "y", {"axis": 1})]
     assert movers(nodes, "y", Mode(), **{"from": i64(2), "to": i64(9), "ax": i64(1)}) == 1
+
+
+@pytest.mark.sampled(2)
+def test_the_work_grows_with_the_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = (steps_of_pieces(monkeypatch, outputs) for outputs in (20, 80))
+    assert many < 1.1 * 4 * few, (few, many)
+
+
+def steps_of_pieces(monkeypatch: pytest.MonkeyPatch, outputs: int) -> int:
+    """Steps of Python's interpreter that writing so many outputs in pieces takes, in the functions of its module."""
+    nodes: list[Node] = []
+    for n in range(outputs):
+        nodes += [("Softmax", f"x{n}", f"a{n}"), ("Softmax", f"z{n}", f"b{n}")]
+        nodes.append(("Concat", f"a{n} b{n}", f"y{n}", {"axis": 1}))
+    steps = 0
+
+    def count(frame: FrameType, event: str, _: object) -> object:
+        nonlocal steps
+        if frame.f_code.co_filename != concat_outputs.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        steps += event == "opcode"
+        return count
+
+    def counted(*given: Any) -> list[Kernel]:
+        before = sys.gettrace()
+        sys.settrace(count)
+        try:
+            return concat_outputs.write_pieces(*given)
+        finally:
+            sys.settrace(before)
+
+    monkeypatch.setattr(launches, "write_pieces", counted)
+    inputs = {f"{name}{n}": normal(3, 4) for name in "xz" for n in range(outputs)}
+    proto = model(nodes, inputs, " ".join(f"y{n}" for n in range(outputs)), {})
+    make_plan(Request(proto, (), "pocl", "eliminate", "float32", "auto", (), {}), Unmeasured())
+    assert steps
+    return steps

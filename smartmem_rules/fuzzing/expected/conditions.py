@@ -290,6 +290,21 @@ def kept_extents(node: onnx.NodeProto, operands: Operands) -> bool:
     return same and bool(np.any(scales != 1))
 
 
+def region_of_kept_extents(node: onnx.NodeProto, operands: Operands) -> bool:
+    """Whether a region is cut out of an axis that keeps its extent."""
+    x, roi = operands[0], operands[1] if len(operands) > 1 else None
+    if attribute(node, "coordinate_transformation_mode") != b"tf_crop_and_resize" or x is None or roi is None:
+        return False
+    axes = attribute(node, "axes", list(range(x.ndim)))
+    assert isinstance(axes, list)
+    scales, sizes = ((*operands[2:], None, None))[:2]
+    if sizes is not None and sizes.size:
+        kept = [int(sizes[j]) == x.shape[axis] for j, axis in enumerate(axes)]
+    else:
+        kept = [scales is None or float(scales[j]) == 1 for j in range(len(axes))]
+    return any(one and (roi[j], roi[len(axes) + j]) != (0, 1) for j, one in enumerate(kept))
+
+
 def classes_outside(node: onnx.NodeProto, operands: Operands) -> bool:
     scores, classes = operands[0], operands[1]
     if scores is None or classes is None:

@@ -50,6 +50,11 @@ FAULTS = (
     ),
     Fault("AffineGrid", conditions.corners_of_one_element, "ONNX does not say which corner an only element lies in"),
     Fault("Resize", conditions.kept_extents, "ONNX Runtime copies data that keep their extents, whatever the scales"),
+    Fault(
+        "Resize",
+        conditions.region_of_kept_extents,
+        "along an axis of scale 1 ONNX Runtime takes each element, whatever part of it the region is",
+    ),
     *(
         Fault(o, conditions.nan_in("float64"), "ONNX Runtime's largest element of doubles leaves NaN out")
         for o in ("Softmax", "LogSoftmax")

@@ -221,6 +221,9 @@ class NodeRunner:
             results = [np.asarray(v) for v in session.run(None, feeds)]
         except Exception as refusal:  # other people's code
             raise _RefusedValues(f"{node.op_type}: {_first_line(refusal)}") from refusal
+        for result, made in zip(results, session.get_outputs(), strict=True):
+            if result.dtype == np.uint8 and made.type != "tensor(uint8)":
+                raise ValueError(f"ONNX Runtime gives the bytes of {made.type}, and not its numbers")
         return [np.zeros_like(r) for r in results] if _is_product_of_nothing(node, operands) else results
 
     def _evaluator(self, node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Array]:

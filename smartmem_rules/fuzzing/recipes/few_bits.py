@@ -13,6 +13,8 @@ _COLUMNS = (1, 2, 3, 5, 7, 8, 16, 17, 24, 40)
 _ROWS = (1, 1, 2, 3, 5, 9)
 _BLOCKED = 21
 """The opset from which on scales may belong to blocks."""
+_NARROW = ("float8_e4m3fn", "float8_e5m2")
+_NARROW_SINCE = 19
 
 
 def product(b: Builder) -> None:
@@ -53,12 +55,12 @@ def packed(b: Builder, x: str, depth: int) -> None:
 
 
 def written(b: Builder, x: str, depth: int) -> None:
-    """Weights of 8 bits behind DequantizeLinear, by tensor, by column, by row or by block, and a product."""
-    columns, kind = b.pick(_COLUMNS), b.pick(("int8", "uint8"))
+    """Integers or floats of 8 bits behind DequantizeLinear, by tensor, by column, by row or by block, and a product."""
+    columns, kind = b.pick(_COLUMNS), b.pick(("int8", "uint8", *(_NARROW if b.opset >= _NARROW_SINCE else ())))
     turned = b.chance()
     shape = (columns, depth) if turned else (depth, columns)
     inner = 1 if turned else 0
-    low, high = (-128, 128) if kind == "int8" else (0, 256)
+    low, high = (0, 256) if kind == "uint8" else (-128, 128)
     given: dict[str, Any] = {}
     each: tuple[int, ...] = ()
     way = b.integer(0, 3)
@@ -77,7 +79,8 @@ def written(b: Builder, x: str, depth: int) -> None:
         b.constant(_scales(b, each, of_blocks=len(each) == 2), np.float32),
     ]
     if b.chance(0.7):
-        operands.append(b.constant(b.random.integers(low, high, each), kind))
+        zeros = np.zeros(each) if kind in _NARROW else b.random.integers(low, high, each)
+        operands.append(b.constant(zeros, kind))
     weights = b.one("DequantizeLinear", operands, **given)
     if weights is None:
         return

@@ -165,6 +165,9 @@ def resize(b: Builder) -> None:
     given["coordinate_transformation_mode"] = b.pick(ways)
     if mode == "nearest":
         given["nearest_mode"] = b.pick(("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"))
+    if b.chance(0.25):
+        _resized_to(b, x, given)
+        return
     spatial = b.integer(1, min(2, len(shape) - 1)) if mode == "cubic" else b.integer(1, min(3, len(shape)))
     # scales that divide: rounding decides nowhere which pixel is the nearest
     scales: tuple[float, ...] = (1.0, 2.0, 0.5, 3.0, 4.0, 0.25)
@@ -175,6 +178,33 @@ def resize(b: Builder) -> None:
         b.one("Resize", [x, "", "", b.ints([int(e * f) for e, f in zip(shape, factors, strict=True)])], **given)
     else:
         b.one("Resize", [x, "", b.constant(factors, np.float32)], **given)
+
+
+def _resized_to(b: Builder, x: str, given: dict[str, Any]) -> None:
+    """The last axes resized to any extents, by what few exporters write: regions, filters, axes, kept centres."""
+    shape = b.shape(x)
+    count = 2 if len(shape) > 2 else 1
+    sizes = [b.integer(1, 2 * e + 2) for e in shape[-count:]]
+    if b.opset >= 18 and given["mode"] != "nearest" and b.chance(0.4):
+        given["antialias"] = 1
+    if given["mode"] == "cubic":
+        given["cubic_coeff_a"] = b.pick((-0.75, -0.5))
+        given["exclude_outside"] = b.integer(0, 1)
+    region = ""
+    way = b.pick(("", "half_pixel_symmetric", "tf_crop_and_resize"))
+    if way == "half_pixel_symmetric" and b.opset >= 19:
+        given["coordinate_transformation_mode"] = way
+    elif way == "tf_crop_and_resize" and not given.get("antialias") and not given.get("exclude_outside"):
+        given.update(coordinate_transformation_mode=way, extrapolation_value=float(b.pick((0.0, 2.5))))
+        bounds = [(0.0, 1.0)] * (len(shape) - count) + [b.pick(((0.1, 0.8), (0.25, 0.75), (-0.5, 1.25)))] * count
+        region = b.constant([*(low for low, _ in bounds), *(high for _, high in bounds)], np.float32)
+    if b.opset >= 18 and not region and b.chance(0.3):
+        given["axes"] = list(range(len(shape) - count, len(shape)))
+        if b.chance(0.3):
+            given["keep_aspect_ratio_policy"] = b.pick(("not_larger", "not_smaller"))
+        b.one("Resize", [x, "", "", b.ints(sizes)], **given)
+    else:
+        b.one("Resize", [x, region, "", b.ints([*shape[:-count], *sizes])], **given)
 
 
 def integer_products(b: Builder) -> None:

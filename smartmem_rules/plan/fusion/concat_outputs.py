@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from smartmem_rules.plan.kernel.model import Kernel, Store
@@ -12,27 +13,73 @@ from smartmem_rules.tensor.expr import Compare, Expr, Read, Select, TensorType
 from smartmem_rules.tensor.index import Index, add, scale, variable
 
 
-def write_pieces(kernels: Sequence[Kernel], types: Mapping[str, TensorType], outputs: Sequence[str]) -> list[Kernel]:
+def write_pieces(kernels: Sequence[Kernel], types: Mapping[str, TensorType], outputs: Collection[str]) -> list[Kernel]:
     """The kernels without those that only join what others make, each part of it read by nothing else."""
-    kept = dict(enumerate(kernels))
+    own_memory, kept = frozenset(outputs), _Kept(kernels)
     for number in range(len(kernels)):
-        kernel = kept[number]
+        kernel = kept.take(number)
         offsets = _offsets(kernel, types)
-        if offsets is None or kernel.writes[0] not in outputs:
-            continue
-        others = {n: k for n, k in kept.items() if n != number}
-        makers = {name: [n for n, k in others.items() for s in k.stores if s.tensor == name] for name in offsets}
-        read = {name for k in others.values() for name in k.reads}
-        whole = all(len(own) == 1 and others[own[0]].form != "scan" for own in makers.values())
-        # a tensor that indices come from cannot move, and outputs have their own memory
-        if not whole or read & {*offsets, kernel.writes[0]} or {*offsets} & {*outputs}:
-            continue
-        for name, start in offsets.items():
-            (maker,) = makers[name]
-            origin = tuple(dict.fromkeys((*others[maker].origin, *kernel.origin)))
-            others[maker] = replace(_redirected(others[maker], name, kernel.writes[0], start), origin=origin)
-        kept = others
-    return list(kept.values())
+        if not offsets or kernel.writes[0] not in own_memory or not own_memory.isdisjoint(offsets):
+            kept.put(number, kernel)
+        elif kept.moves(kernel, offsets):
+            kept.redirect(offsets, kernel)
+        else:
+            kept.put(number, kernel)
+    return kept.kernels
+
+
+class _Kept:
+    """Kernels by number, and for each tensor the numbers of those that write and read it."""
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self._kernels: dict[int, Kernel] = {}
+        self._makers: dict[str, Counter[int]] = defaultdict(Counter)
+        """With how many of a kernel's stores write the tensor."""
+        self._readers: dict[str, set[int]] = defaultdict(set)
+        for number, kernel in enumerate(kernels):
+            self.put(number, kernel)
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The kernels in their order."""
+        return [self._kernels[number] for number in sorted(self._kernels)]
+
+    def put(self, number: int, kernel: Kernel) -> None:
+        """Keep a kernel under a number that none has."""
+        self._kernels[number] = kernel
+        for store in kernel.stores:
+            self._makers[store.tensor][number] += 1
+        for name in kernel.reads:
+            self._readers[name].add(number)
+
+    def take(self, number: int) -> Kernel:
+        """The kernel of a number, which is kept no more."""
+        kernel = self._kernels.pop(number)
+        for store in kernel.stores:
+            self._makers[store.tensor].pop(number, None)
+        for name in kernel.reads:
+            self._readers[name].discard(number)
+        return kernel
+
+    def moves(self, joining: Kernel, parts: Iterable[str]) -> bool:
+        """Whether one store writes each of the parts that a kernel joins, and nothing else reads them or the whole."""
+        for name in parts:
+            makers = self._makers[name]
+            # a recurrence reads its own results; a tensor that indices come from cannot move
+            if makers.total() != 1 or self._kernels[next(iter(makers))].form == "scan" or self._readers[name]:
+                return False
+        return not self._readers[joining.writes[0]]
+
+    def redirect(self, offsets: Mapping[str, tuple[int, ...]], joining: Kernel) -> None:
+        """Let the makers of tensors write them into what a kernel joins them to, each first element at its place."""
+        by_maker: dict[int, list[str]] = defaultdict(list)
+        for name in offsets:
+            by_maker[next(iter(self._makers[name]))].append(name)
+        for number, names in by_maker.items():
+            maker = self.take(number)
+            origin = tuple(dict.fromkeys((*maker.origin, *joining.origin)))
+            own = {name: offsets[name] for name in names}
+            self.put(number, replace(_redirected(maker, own, joining.writes[0]), origin=origin))
 
 
 def _offsets(kernel: Kernel, types: Mapping[str, TensorType]) -> dict[str, tuple[int, ...]] | None:
@@ -85,15 +132,15 @@ def _along(
     return [*found, (first, last, value)]
 
 
-def _redirected(kernel: Kernel, old: str, new: str, start: tuple[int, ...]) -> Kernel:
-    """The kernel that writes a tensor into another one, its first element at a place of that."""
+def _redirected(kernel: Kernel, starts: Mapping[str, tuple[int, ...]], new: str) -> Kernel:
+    """The kernel that writes some of its tensors into another one, each first element at a place of that."""
 
     def moved(store: Store) -> Store:
-        if store.tensor != old:
+        start = starts.get(store.tensor)
+        if start is None:
             return store
-        return replace(
-            store, tensor=new, indices=tuple(add(i, Index(s)) for i, s in zip(store.indices, start, strict=True))
-        )
+        indices = tuple(add(i, Index(s)) for i, s in zip(store.indices, start, strict=True))
+        return replace(store, tensor=new, indices=indices)
 
     parts = tuple(replace(part, stores=tuple(map(moved, part.stores))) for part in kernel.parts)
     return accounted(replace(kernel, stores=tuple(map(moved, kernel.stores)), parts=parts))

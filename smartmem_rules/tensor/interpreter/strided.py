@@ -53,7 +53,9 @@ def strided_view(array: Array, indices: Sequence[Index], axes: Sequence[Var], ra
     if 0 in shape or array.size == 0:
         return np.zeros(shape, array.dtype)
     steps = [strides.get(v, 0) for v in axes]
-    return np.lib.stride_tricks.as_strided(array[tuple(first)], shape, steps, writeable=False)
+    # numpy takes some types of other packages (float8_e5m2) for its own in a view by strides, and does not know them
+    raw = array if array.dtype.isbuiltin == 1 else array.view(f"V{array.dtype.itemsize}")
+    return np.lib.stride_tricks.as_strided(raw[tuple(first)], shape, steps, writeable=False).view(array.dtype)
 
 
 def padded_view(

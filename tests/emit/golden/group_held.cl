@@ -278,6 +278,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
             nvidia_f16_multiply(0, c1, a0, b1);
             nvidia_f16_multiply(0, c2, a0, b2);
             nvidia_f16_multiply(0, c3, a0, b3);
+
         }
     }
 
@@ -646,6 +647,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
             nvidia_f16_load_rights_turned(&b0, &b1, b + 0, 40, lane);
             nvidia_f16_multiply(0, c0, a0, b0);
             nvidia_f16_multiply(0, c1, a0, b1);
+
         }
     }
 
@@ -803,10 +805,11 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
         nvidia_f16_load_rights(&b0, &b1, b + 0, 40, lane);
         nvidia_f16_right b2, b3;
         nvidia_f16_load_rights(&b2, &b3, b + 16, 40, lane);
-        nvidia_f16_multiply(0, c0, a0, b0);
-        nvidia_f16_multiply(0, c1, a0, b1);
-        nvidia_f16_multiply(0, c2, a0, b2);
-        nvidia_f16_multiply(0, c3, a0, b3);
+            nvidia_f16_multiply(0, c0, a0, b0);
+            nvidia_f16_multiply(0, c1, a0, b1);
+            nvidia_f16_multiply(0, c2, a0, b2);
+            nvidia_f16_multiply(0, c3, a0, b3);
+
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     {

@@ -292,6 +292,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
             nvidia_tf32_multiply(2, c5, a1, b1);
             nvidia_tf32_multiply(2, c6, a1, b2);
             nvidia_tf32_multiply(2, c7, a1, b3);
+
         }
         }
         else {
@@ -329,6 +330,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
             nvidia_tf32_multiply(2, c5, a1, b1);
             nvidia_tf32_multiply(2, c6, a1, b2);
             nvidia_tf32_multiply(2, c7, a1, b3);
+
         }
         }
     }

@@ -193,3 +193,33 @@ def test_weights_with_wide_gaps_leave_the_memory_alone() -> None:
     assert evaluator_fault_of(nodes[0], [x, weights[:2, :1]]) is None
     assert reference.precise_ways == [False]
     assert np.array_equal(reference.native_outputs()["y"], np.full((1, 2048, 1, 1), 300))
+
+
+def test_a_region_of_an_axis_that_keeps_its_extent_has_no_reference() -> None:
+    attributes = {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}
+    model = model_of([helper.make_node("Resize", ["x", "roi", "", "sizes"], ["y"], **attributes)], (3, 4))
+    region = np.array([0, 0.25, 1, 0.75], np.float32)
+    model.graph.initializer.extend(
+        [numpy_helper.from_array(region, "roi"), numpy_helper.from_array(np.array([3, 4]), "sizes")]
+    )
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    with pytest.raises(NoReference, match="whatever part of it the region is"):
+        Reference(model, {"x": x})
+    model.graph.initializer[1].CopyFrom(numpy_helper.from_array(np.array([3, 5]), "sizes"))
+    assert Reference(model, {"x": x})
+
+
+def test_bytes_of_narrow_floats_are_not_taken_for_their_numbers() -> None:
+    """ONNX Runtime's Python gives the bytes of one of these types, and refuses the others."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["q"], to=TensorProto.FLOAT8E4M3FN),
+        helper.make_node("Cast", ["q"], ["y"], to=TensorProto.FLOAT),
+    ]
+    model = model_of(nodes, (2,))
+    model.opset_import[0].version = 19
+    x = np.array([1, -2], np.float32)
+    try:
+        reference = Reference(model, {"x": x}).native_outputs()["y"]
+    except NoReference:
+        return
+    assert np.array_equal(reference, x)
