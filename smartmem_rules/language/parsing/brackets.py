@@ -42,7 +42,7 @@ def bracket_hint(stop: Stop) -> Fix | None:
     opened = open_brackets(stop.text)
     inner = opened[-1] if opened else None
     if stop.found in _CLOSES.values():
-        if inner is None:
+        if inner is None or (inner.bracket == "{" and stop.found != "}"):
             return replacement(f"no bracket is open that `{stop.found}` closes: remove it", stop.here(1), "")
         if _CLOSES[inner.bracket] != stop.found and not (stop.found == "}" and inner.bracket == "{"):
             return _close(inner, stop)

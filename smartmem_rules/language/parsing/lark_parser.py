@@ -143,7 +143,7 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
 def _piece(lines: Sequence[str], span: Span) -> str:
     """The text of a place, to the end of its line."""
     line = lines[span.line - 1]
-    return line[span.column - 1 : span.end_column - 1 if span.end_line == span.line else len(line)]
+    return line[span.column - 1 : span.end_column - 1 if span.end_line == span.line else len(line)].strip()
 
 
 def _signs(accepted: Collection[str]) -> frozenset[str]:

@@ -13,6 +13,22 @@ from smartmem_rules.language.parsing.slips.expressions import comment_of_line, e
 from smartmem_rules.language.parsing.slips.items import at_item_word, items
 from smartmem_rules.language.parsing.slips.numbers import numbers
 from smartmem_rules.language.parsing.slips.patterns import patterns
+from smartmem_rules.language.parsing.slips.places.beside import beside
+from smartmem_rules.language.parsing.slips.places.block_values import block_values
+from smartmem_rules.language.parsing.slips.places.clause_lists import clause_lists
+from smartmem_rules.language.parsing.slips.places.clause_words import clause_words, mappings
+from smartmem_rules.language.parsing.slips.places.dangling import dangling
+from smartmem_rules.language.parsing.slips.places.names_first import names_first
+from smartmem_rules.language.parsing.slips.places.other_signs import other_signs
+from smartmem_rules.language.parsing.slips.places.ranges import (
+    brackets_of_reads,
+    foreign_sums,
+    hyphens,
+    opsets,
+    tuples,
+)
+from smartmem_rules.language.parsing.slips.places.rule_sides import rule_sides
+from smartmem_rules.language.parsing.slips.places.signature_parts import signature_parts
 from smartmem_rules.language.parsing.slips.sets import sets
 from smartmem_rules.language.parsing.slips.signatures import signatures
 from smartmem_rules.language.parsing.slips.signs import signs
@@ -22,6 +38,10 @@ from smartmem_rules.language.parsing.slips.words import words
 from smartmem_rules.language.parsing.stops import Stop
 
 _KINDS: tuple[Callable[[Stop], Slip | None], ...] = (
+    dangling,
+    hyphens,
+    clause_lists,
+    names_first,
     items,
     numbers,
     signs,
@@ -29,11 +49,22 @@ _KINDS: tuple[Callable[[Stop], Slip | None], ...] = (
     sets,
     words,
     signatures,
+    signature_parts,
+    rule_sides,
     patterns,
+    block_values,
     blocks,
     clauses,
+    opsets,
+    mappings,
     sums,
     expressions,
+    brackets_of_reads,
+    foreign_sums,
+    tuples,
+    other_signs,
+    clause_words,
+    beside,
     unclosed,
 )
 

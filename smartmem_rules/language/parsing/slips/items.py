@@ -110,7 +110,8 @@ def _comment(stop: Stop, line: str) -> Slip | None:
     if sign is not None:
         return Slip(edit(_COMMENT, Edit(stop.between(begin, begin + sign.end()), "#")), where)
     first = re.match(r"\w+", line)
-    if first is not None and nearest(first[0], (*ITEM_WORDS, *BLOCK_WORDS)) is not None:
+    here = (sign for sign in stop.signs if sign.isalpha())
+    if first is not None and nearest(first[0], (*ITEM_WORDS, *BLOCK_WORDS, *here)) is not None:
         return None
     if _PROSE.match(line) and re.search(r"[{}=<>\[\]()]", line) is None:
         return Slip(edit(_COMMENT, Edit(stop.between(begin, begin), "# ")), where, "this text is no item")

@@ -223,9 +223,10 @@ def _inputs(stop: Stop) -> Slip | None:
                 f"or put `{name}: {kind}` behind `;` for an attribute"
             )
             return Slip(advice(said), where, f"`{name}: {kind}` is no tensor: a tensor's type has extents")
+        kind = kind if kind in DTYPE_WORDS or re.search(rf"<[^<>]*\b{kind}\b", stop.before) else "T"
         said = f"write `{name}: {kind}[*S]`, or `{name}: {kind}[]` for a tensor of one element"
         return Slip(advice(said), where, f"the type of `{name}` has no extents")
-    if stop.found == ";" and re.search(r";[^;]*=[^;]*$", stop.before):
+    if stop.found == ";" and re.search(r";[^;]*=[^;]*$", stop.before) and "->" not in stop.before:
         others = r";(?=\s*\w+\s*:)"
         close = stop.whole.find("->", place)
         return Slip(all_of(stop, "attributes stand between commas", others, ",", place, close if close > 0 else None))

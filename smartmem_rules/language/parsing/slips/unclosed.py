@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 
 from smartmem_rules.language.fixes import Edit, advice, edit
+from smartmem_rules.language.parsing.slips.places.pieces import OPERATOR_CLAUSES, RULE_CLAUSES
 from smartmem_rules.language.parsing.slips.slip import Slip
 from smartmem_rules.language.parsing.stops import Stop
 
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
+_CLAUSES = "|".join(dict.fromkeys((*OPERATOR_CLAUSES, *RULE_CLAUSES)))
 _PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[()\[\]{}]')
 
 
@@ -20,8 +22,7 @@ def unclosed(stop: Stop) -> Slip | None:
         return None
     bracket, begin = opened[-1]
     ends = stop.found in ("}", "the end of the text", "=>", "<=>", "where") or (
-        stop.begins_line()
-        and re.match(r"\w+\s*\[[^\]=]*\]\s*=|(?:view|scan|let|require|onnx)\b", stop.rest) is not None
+        stop.begins_line() and re.match(rf"\w+\s*\[[^\]=]*\]\s*=|(?:{_CLAUSES})\b", stop.rest) is not None
     )
     crossed = stop.found in _CLOSES.values() and stop.found not in ("}", _CLOSES[bracket])
     if crossed:

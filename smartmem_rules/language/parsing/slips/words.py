@@ -12,11 +12,11 @@ _CLAUSES = frozenset({"where", "let", "relaxes", "explores", "defers", "tags", "
 
 def words(stop: Stop) -> Slip | None:
     """`relaxes reassociation nan`, words without commas between them."""
-    begun = re.search(r"\b(relaxes|tags|after)[ \t]+(\w+(?:[ \t]*,?[ \t]*\w+)*)[ \t]*$", stop.text)
+    begun = re.search(r"\b(relaxes|tags|after)[ \t]+(\w+(?:[ \t]*,?[ \t]*\w+)*)[ \t]*\Z", stop.text)
     rest = re.match(r"\w+(?:[ \t]*,?[ \t]*\w+)*", stop.rest)
     if begun is None or rest is None:
         return None
-    found = re.findall(r"\w+", f"{begun[2]} {rest[0]}")
+    found = [word for word in re.findall(r"\w+", f"{begun[2]} {rest[0]}") if word not in ("and", "or")]
     if _CLAUSES.intersection(found):
         return None
     last, new = re.findall(r"\w+", begun[2])[-1], ", ".join(found)
