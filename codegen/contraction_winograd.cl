@@ -1,4 +1,5 @@
 {% from "entry.cl" import entry %}
+{% from "magnitudes.cl" import note %}
 {% from "register_block.cl" import accumulate %}
 {% from "winograd_transform.cl" import transform %}
 {% macro products(first, last, rows, part, turn) %}
@@ -16,10 +17,13 @@
 // Winograd's minimal filtering, for convolutions with windows of {{ taps }} x {{ taps }} and stride 1 on CPUs:
 // {{ points * points }} products for each channel give a tile of {{ outputs }} x {{ outputs }} outputs. A work-item owns whole rows of tiles
 // and a range of columns.
-//   1. The tiles of the left factor are transformed (B^T d B), a vector of channels at a time.
+//   1. The tiles of the left factor are transformed (B^T d B), a vector of channels at a time. Where a tile has a large
+//      element, or one that is no number, the work-item looks which of its outputs have the rounding of that element
+//      although they do not read it.
 //   2. The right factor was transformed when the plan was made. At each of the {{ points * points }} points the tiles are the
 //      rows of a product, whose sums are accumulated in register tiles of {{ rows }} x {{ columns }}.
-//   3. The sums are transformed back (A^T m A), and the epilogue writes the rows that lie inside the image.
+//   3. The sums are transformed back (A^T m A). The outputs of which step 1 says so are summed directly instead, from
+//      the right factor as it was. The epilogue writes the rows that lie inside the image.
 
 {{ entry(inside, in_group, parameters, tables, shared, vector_bits=vector_bits) }}
     const int column_block = item % {{ column_blocks }};
@@ -29,10 +33,40 @@
     const int first_strip = first_row / {{ outputs * width }};
     const int row_count = (min({{ block_rows }}, {{ m }} - first_row) + {{ outputs * width - 1 }}) / {{ outputs * width }} * {{ across }};
     float transformed[{{ points * points * most_tiles * k }}];
+    int direct_sums[{{ most_tiles }}]; // outputs of a tile that are summed directly, and which these are where there are any
+    uchar is_direct[{{ most_tiles * outputs * outputs }}];
     for (int t = 0; t < row_count; ++t) {
         const int {{ strip }} = first_strip + t / {{ across }};
         const int {{ place }} = t % {{ across }};
+        int{{ channels }} seen = 0;
 {{ body }}
+        direct_sums[t] = 0;
+        if (smr_seldom(any(seen > as_int({{ data.ordinary }}f)))) {
+            float patch[{{ points * points * k }}];
+{{ patch }}
+            int greatest[{{ points * points }}];
+            for (int i = 0; i < {{ points * points }}; ++i) {
+                int{{ channels }} most = 0;
+                for (int c = 0; c < {{ k }}; c += {{ channels }}) {
+                    {{ note("most", "*(const smr_float%d*)(patch + i * %d + c)"|format(channels, k), channels) }}
+                }
+                int of_place = most.s0;
+{% for lane in range(1, channels) %}
+                of_place = max(of_place, most.s{{ "%x" % lane }});
+{% endfor %}
+                greatest[i] = of_place;
+            }
+            int most = greatest[0];
+            for (int i = 1; i < {{ points * points }}; ++i) most = max(most, greatest[i]);
+            for (int i = 0; i < {{ outputs * outputs }}; ++i) {
+                const int* window = greatest + i / {{ outputs }} * {{ points }} + i % {{ outputs }};
+                int own = window[0];
+                for (int j = 1; j < {{ taps * taps }}; ++j) own = max(own, window[j / {{ taps }} * {{ points }} + j % {{ taps }}]);
+                const bool filtered = as_float(most) <= {{ data.largest }}f && as_float(own) >= as_float(most) * {{ data.window_part }}f;
+                is_direct[t * {{ outputs * outputs }} + i] = !filtered;
+                direct_sums[t] += !filtered;
+            }
+        }
     }
     const int first_tile = column_block * {{ tiles_per_block }};
     const int last_tile = first_tile + {{ tiles_per_block }};
@@ -66,6 +100,37 @@
                 }
             }
             const int y = (first_strip + t / {{ across }}) * {{ outputs }}, x = t % {{ across }} * {{ outputs }};
+            if (smr_seldom(direct_sums[t])) {
+                const int {{ strip }} = first_strip + t / {{ across }};
+                const int {{ place }} = t % {{ across }};
+                float patch[{{ points * points * k }}];
+{{ patch }}
+                {{ part.direct_pointer }}
+                for (int line = 0; line < {{ outputs }}; ++line) {
+                    const uchar* wanted = is_direct + t * {{ outputs * outputs }} + line * {{ outputs }};
+                    if (y + line < {{ height }} && ({% for i in range(outputs) %}{{ " || " if i }}wanted[{{ i }}]{% endfor %})) {
+                        float{{ lanes }} direct[{{ outputs * columns // lanes }}];
+                        for (int i = 0; i < {{ outputs * columns // lanes }}; ++i) direct[i] = 0.0f;
+                        for (int tap = 0; tap < {{ taps * taps }}; ++tap) {
+                            {{ part.space }}const float* right = taps + tap * {{ k * columns }};
+                            const int r = 0, row_count = {{ outputs }};
+{{ accumulate(outputs, columns, lanes, k, "", "patch + ((line + tap / %d) * %d + ROW + tap %% %d) * %d"|format(taps, points, taps, k), part.space, 0, 1, "0", block) }}
+{% for i in range(outputs) %}
+{% for j in range(columns // lanes) %}
+                            direct[{{ i * (columns // lanes) + j }}] += c{{ i }}_{{ j }};
+{% endfor %}
+{% endfor %}
+                        }
+                        for (int i = 0; i < {{ outputs }}; ++i) {
+                            if (wanted[i]) {
+{% for j in range(columns // lanes) %}
+                                result[(line * {{ outputs }} + i) * {{ columns // lanes }} + {{ j }}] = direct[i * {{ columns // lanes }} + {{ j }}];
+{% endfor %}
+                            }
+                        }
+                    }
+                }
+            }
             for (int i = 0; i < {{ outputs * outputs }}; ++i) {
                 if (y + i / {{ outputs }} < {{ height }} && x + i % {{ outputs }} < {{ width }}) {
                     const int {{ row }} = (y + i / {{ outputs }}) * {{ width }} + x + i % {{ outputs }};

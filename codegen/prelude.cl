@@ -18,6 +18,9 @@ static inline float smr_lane(float4 texel, int lane) {
 }
 #endif
 
+// A condition that holds for unusual data alone: simulations leave out what stands behind it.
+static inline int smr_seldom(int condition) { return condition; }
+
 // Vectors in memory, which is aligned for their elements only.
 typedef float smr_float4 __attribute__((ext_vector_type(4), aligned(4)));
 typedef float smr_float8 __attribute__((ext_vector_type(8), aligned(4)));

@@ -22,6 +22,7 @@ def test_it():
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("where", ["at_import", "in_test"])
 @pytest.mark.parametrize(("package", "ci", "failed"), [("z3", "1", True), ("z3", "", False), ("optuna", "1", False)])
 def test_a_missing_package(tmp_path: Path, package: str, ci: str, failed: bool, where: str) -> None:

@@ -84,7 +84,7 @@ def _followed(launch: Launch, source: Source, plan: Plan) -> dict[tuple[str, boo
         before = 0
         for one in TracedLaunch.all_of(source, plan.tensors, 1):
             items = one.items(np.arange(one.groups), 1)
-            for access in Tracer(one.text, one.parameters, items, merge=False).run():
+            for access in Tracer(one.text, one.parameters, items, merge=False, seldom=True).run():
                 if access.space.kind in ("global", "image"):
                     name = one.parameters[access.space.name].name
                     touch = _touch(access, items, one.parameters[access.space.name], before)

@@ -13,7 +13,7 @@ from smartmem_rules.language.blocks.fuse import Horizontal, InOrder
 from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.fusion.equations.program import Program
 from smartmem_rules.plan.kernel.launch import Launch, Wave
-from smartmem_rules.plan.kernel.model import Stored
+from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.plan.kernel.storage import item_bytes
 from smartmem_rules.plan.launch.configs import LaunchConfigs
@@ -197,9 +197,15 @@ def _in_place(launches: Sequence[Launch], tensors: Mapping[str, Stored], cpu: bo
 def _in_memory(launch: Launch, in_place: Mapping[str, str], tensors: Mapping[str, Stored]) -> Launch:
     """The launch with what it writes into the memory of other tensors, and the bytes that it moves."""
     found = {new: old for new, old in in_place.items() if new in launch.writes}
-    moved = sum(_bytes(tensors[t]) for t in (*launch.reads, *launch.writes))
+    seldom = {name for kernel in launch.kernels for name in _seldom_read(kernel)}
+    seldom -= {name for kernel in launch.kernels for name in kernel.reads if name not in _seldom_read(kernel)}
+    moved = sum(_bytes(tensors[t]) for t in (*launch.reads, *launch.writes) if t not in seldom)
     shares = launch.shares if isinstance(launch, Wave) else 1
     return replace(launch.with_in_place(found), bytes_moved=moved // shares)
+
+
+def _seldom_read(kernel: Kernel) -> tuple[str, ...]:
+    return () if kernel.schedule is None else kernel.schedule.seldom_read
 
 
 def _horizontal_on_gpus(

@@ -42,6 +42,7 @@ class Tracer(Evaluator):
         merge: read once what the kernel does not write and the text reads twice in nested blocks or without change in a
             loop, as compilers do; False keeps every access of the text.
         slices: for loops (by the order in which they are met), which of their steps are followed.
+        seldom: whether what stands behind `smr_seldom`, for unusual data, is followed too.
     """
 
     def __init__(
@@ -51,9 +52,10 @@ class Tracer(Evaluator):
         items: Items,
         merge: bool = True,
         slices: Mapping[int, Slice] | None = None,
+        seldom: bool = False,
     ) -> None:
         super().__init__(parameters, items)
-        self.text, self.merge = text, merge
+        self.text, self.merge, self.seldom = text, merge, seldom
         self.slices = slices or {}
         self.accesses: list[Access] = []
         self.loops: list[Loop] = []
@@ -156,6 +158,8 @@ class Tracer(Evaluator):
                 self.value(node)
 
     def _if(self, node: Any) -> None:
+        if not self.seldom and isinstance(node.cond, c_ast.FuncCall) and node.cond.name.name == "smr_seldom":
+            return
         condition = self.value(node.cond)
         returns = [s for s in _statements(node.iftrue) if isinstance(s, c_ast.Return)]
         if returns and len(self._frames) == 1:
@@ -179,13 +183,14 @@ class Tracer(Evaluator):
 
     def _declare(self, node: Any) -> None:
         base, pointer, dimensions = type_of(node.type)
-        kind, _ = element(base)
+        kind, width = element(base)
         name, names = node.name, self._frames[-1].names
         if dimensions:
             names[name] = self._array(node, base, dimensions)
             return
         value = UNKNOWN if node.init is None else self.value(node.init)
-        if not pointer and kind in FLOATS and not isinstance(value, Pointer):
+        elements = kind in FLOATS or (width > 1 and is_number(value))  # one number for all lanes is none to follow
+        if not pointer and elements and not isinstance(value, Pointer):
             value = UNKNOWN
         elif node.init is None and not pointer:
             value = 0

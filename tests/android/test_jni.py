@@ -14,6 +14,7 @@ import pytest
 
 import smartmem_rules as sm
 from examples.serving.model import build
+from tests.made_once import made_once
 from tests.runtime.c.library import DEFINITIONS, ROOT, SOURCES, opencl_environment, run
 
 MAIN = ROOT / "android" / "smartmem" / "src" / "main"
@@ -45,15 +46,19 @@ def jdk() -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(jdk: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(jdk: Path) -> Path:
     """A folder with the JNI library and the compiled Java classes."""
-    folder = tmp_path_factory.mktemp("jni")
     environment = {**os.environ, "JAVA_HOME": str(jdk)}
-    run("cmake", "-S", MAIN / "cpp", "-B", folder, "-DCMAKE_C_FLAGS=-Werror", env=environment)
-    run("cmake", "--build", folder, env=environment)
-    sources = [*sorted((MAIN / "java").rglob("*.java")), TESTS / "TryNative.java"]
-    run("javac", "-Xlint:all", "-Werror", "--release", "11", "-encoding", "utf-8", "-d", folder / "classes", *sources)
-    return folder
+    java = [*sorted((MAIN / "java").rglob("*.java")), TESTS / "TryNative.java"]
+
+    def make(folder: Path) -> None:
+        options = ("-DCMAKE_C_FLAGS=-Werror", "-DCMAKE_BUILD_TYPE=Debug")
+        run("cmake", "-S", MAIN / "cpp", "-B", folder, *options, env=environment)
+        run("cmake", "--build", folder, env=environment)
+        run("javac", "-Xlint:all", "-Werror", "--release", "11", "-encoding", "utf-8", "-d", folder / "classes", *java)
+
+    sources = (path for folder in (MAIN / "cpp", SOURCES) for path in folder.rglob("*") if path.is_file())
+    return made_once("jni", [*java, *sources, Path(__file__)], make)
 
 
 @pytest.fixture(scope="module")
@@ -101,24 +106,28 @@ def test_a_run_gives_python_s_bytes_and_wrong_calls_are_exceptions(
 
 
 @pytest.fixture(scope="module")
-def kotlin(built: Path) -> list[Path]:
-    """The class path of the compiled Kotlin classes."""
+def kotlin_compiler() -> None:
     if not (KOTLIN / "kotlin-compiler.jar").exists():
         pytest.skip("there is no Kotlin compiler here; `make android` installs one")
+
+
+@pytest.fixture
+def kotlin(kotlin_compiler: None, built: Path, tmp_path: Path) -> list[Path]:
+    """The class path of the compiled Kotlin classes."""
     jars = ":".join(str(KOTLIN / f"{name}.jar") for name in COMPILER)
-    path = [built / "kotlin", built / "classes", KOTLIN / "kotlin-stdlib.jar"]
-    options = ["-no-stdlib", "-no-reflect", "-Werror", "-jvm-target", "1.8", "-d", built / "kotlin"]
+    path = [tmp_path / "kotlin", built / "classes", KOTLIN / "kotlin-stdlib.jar"]
+    options = ["-no-stdlib", "-no-reflect", "-Werror", "-jvm-target", "1.8", "-d", path[0]]
     run(
         "java", "--add-opens", "java.base/java.lang=ALL-UNNAMED", "-cp", jars,
         "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", *options, "-cp", f"{path[1]}:{path[2]}",
         *sorted((MAIN / "kotlin").rglob("*.kt")), EXAMPLE,
     )  # fmt: skip
     joined = ":".join(map(str, path))
-    run("javac", "-Xlint:all,-try", "-Werror", "-cp", joined, "-d", built / "kotlin", TESTS / "TrySession.java")
+    run("javac", "-Xlint:all,-try", "-Werror", "-cp", joined, "-d", path[0], TESTS / "TrySession.java")
     return path
 
 
-def test_the_kotlin_session(built: Path, kotlin: list[Path], plan: sm.OptimizedPlan, tmp_path: Path) -> None:
+def test_the_kotlin_session(kotlin: list[Path], built: Path, plan: sm.OptimizedPlan, tmp_path: Path) -> None:
     arguments, expected = given(plan, tmp_path)
     said = started(built, ":".join(map(str, kotlin)), "TrySession", *arguments)
     assert said[:3] == ["image 2 [4, 3, 32, 32]", "[2, 10]", "10 20 0"]

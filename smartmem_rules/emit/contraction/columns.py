@@ -52,6 +52,8 @@ class Columns:
     bytes_zeros: bool = False
     in_place: str | None = None
     """C that computes the sums of a tile from the factor where it lies."""
+    direct_pointer: str = ""
+    """C of a pointer to a tile of the factor as it is, where `pointer` is one to what was made of it."""
 
     @property
     def columns(self) -> int:
@@ -111,6 +113,11 @@ class Columns:
             return
         self.space = "__global "
         self.pointer = f"__global const float* right = {start};"
+
+    def set_direct(self, packed: PackedPanel) -> None:
+        """The weights of the windows as they are, tap by tap, beside what was made of them."""
+        start = self._tile_of(packed, packed.name, self.panel.k_count)
+        self.direct_pointer = f"__global const float* taps = {start};"
 
     def _set_words(self, packed: PackedWords) -> None:
         """The factor as integers in words, with their scales and zeros."""

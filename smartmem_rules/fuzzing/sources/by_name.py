@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from smartmem_rules.fuzzing.case import Case
+from smartmem_rules.fuzzing.case import Case, Mode
 from smartmem_rules.fuzzing.recipes import (
     blocks,
     constant_chains,
@@ -15,6 +15,7 @@ from smartmem_rules.fuzzing.recipes import (
     dynamic_integers,
     extents,
     few_bits,
+    filtered_windows,
     growing,
     integers,
     math,
@@ -80,6 +81,9 @@ NAMED_SHARE = 0.2
 SMALL_STEPS = 3
 LARGE_STEPS = 5
 SPECIAL_SHARE = 0.15
+DRAWN_SIZES_SHARE = 0.3
+DEBUG_SHARE = 0.1
+"""Of the plans of convolutions that may be filtered."""
 OPEN_SHARE = 0.12
 COMPUTED_OPEN_SHARE = 0.75
 SECOND_SHARE = 0.4
@@ -156,6 +160,17 @@ def chained(seed: int) -> Case:
     recipes: Mapping[Recipe, int] = {constant_chains.chain: 4, math.unary: 1}
     case = _grown(f"chained-{seed}", random, SMALL_STEPS, recipes, special_share=0.0)
     return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
+def filtered(seed: int) -> Case:
+    """A model with one or two convolutions of 3 x 3, planned for a CPU, which filters them in tiles where that pays."""
+    random = np.random.default_rng((seed, 15))
+    builder = Builder(random, False, ("float32",), LARGE)
+    while not builder.results():
+        filtered_windows.convolution(builder)
+    model, feeds = builder.model()
+    sizes = int(random.integers(1, 1 << 30)) if random.random() < DRAWN_SIZES_SHARE else 0
+    return Case(f"filtered-{seed}", model, feeds, Mode(debug=bool(random.random() < DEBUG_SHARE), sizes=sizes))
 
 
 def dynamic(seed: int) -> Case:
@@ -260,6 +275,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "quantised": quantised,
     "integer": integer,
     "chained": chained,
+    "filtered": filtered,
     "dynamic": dynamic,
     "specialised": specialised,
     "textured": textured,

@@ -25,6 +25,7 @@ from smartmem_rules.language.blocks.ranges import (
     FROM_ONE,
     ITEMS,
     ITEMS_OR_NONE,
+    PART,
     POSITIVE,
     Range,
 )
@@ -163,6 +164,23 @@ Matrix = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
+class FilteredData:
+    """Which outputs of a tile are filtered, by the magnitudes of the data; the others are summed directly."""
+
+    ordinary: float = real(
+        "a tile whose data has no magnitude above this is filtered without a further look", within=POSITIVE
+    )
+    window_part: float = real(
+        "in other tiles an output is filtered whose window holds this part of the tile's greatest magnitude",
+        within=PART,
+    )
+    largest: float = real(
+        "tiles with a greater magnitude are not filtered; no sum of products with weights of at most 2^64 overflows",
+        within=POSITIVE,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Winograd(RegisterTiles):
     """Convolutions by Winograd's minimal filtering; the matrices of F(outputs x outputs, taps x taps)."""
 
@@ -173,6 +191,7 @@ class Winograd(RegisterTiles):
     pays_below: float = real("filtering is taken below this part of the direct convolution's modelled time", 0.9)
     transform_step: float = real("what an operation of a transform costs, in products of a vector", 0.0)
     weights_byte: float = real("what a byte of the right factor costs, in the same unit", 0.0)
+    data: FilteredData = part(FilteredData)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -212,6 +212,11 @@ class KernelSchedule:
         """The sizes, as the database of tuned sizes and reports hold them."""
         return {f.name: value for f in fields(self) if type(value := getattr(self, f.name)) is int}
 
+    @property
+    def seldom_read(self) -> tuple[str, ...]:
+        """Constants that the kernel reads for unusual data alone."""
+        return ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:

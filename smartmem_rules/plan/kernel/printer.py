@@ -45,6 +45,7 @@ def schedule_text(schedule: KernelSchedule | None) -> str:
     factors = [one.name for one in (packed if isinstance(packed, tuple) else (packed,)) if one is not None]
     parts = [f"{schedule.name}, template {schedule.template}", sizes_text(schedule.sizes())]
     parts += [f"packed {', '.join(factors)}"] if factors else []
+    parts += [f"for unusual data {', '.join(schedule.seldom_read)}"] if schedule.seldom_read else []
     return ", ".join(part for part in parts if part)
 
 

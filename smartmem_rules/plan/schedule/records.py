@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from smartmem_rules.language.blocks.schedule import FilteredData
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, PlanError
 from smartmem_rules.plan.schedule.contraction.factors import PackedPanel
 from smartmem_rules.plan.schedule.contraction.group import GroupTile
@@ -113,11 +114,19 @@ class WinogradSchedule(PanelSchedule):
 
     Attributes:
         outputs: of a tile along each axis.
+        direct: the right factors as they are, for outputs that are summed directly.
+        data: which outputs these are.
     """
 
     outputs: int
     windows: Windows
     transform: Transform
+    direct: tuple[PackedPanel, ...]
+    data: FilteredData
+
+    @property
+    def seldom_read(self) -> tuple[str, ...]:
+        return tuple(factor.name for factor in self.direct)
 
 
 @dataclass(frozen=True, kw_only=True)

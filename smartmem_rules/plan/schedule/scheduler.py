@@ -291,6 +291,7 @@ class Scheduler:
         packed = [one for one in weights if one is not None]
         if len(packed) < len(weights):
             return None
+        direct = [self.packer.panel(n, b, windows.by_taps(problem.c), sizes.columns) for n, b in factors]
         schedule = WinogradSchedule(
             name=problem.s.name,
             template="winograd",
@@ -306,8 +307,10 @@ class Scheduler:
             outputs=sizes.outputs,
             windows=windows,
             transform=transform,
+            direct=tuple(direct),
+            data=problem.s.data,
         )
-        return _reading_packed(replace(kernel, schedule=schedule), packed)
+        return _reading_packed(replace(kernel, schedule=schedule), [*packed, *direct])
 
     # --- the template of work-groups ---
 

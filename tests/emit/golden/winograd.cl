@@ -2,15 +2,19 @@
 // Winograd's minimal filtering, for convolutions with windows of 3 x 3 and stride 1 on CPUs:
 // 36 products for each channel give a tile of 4 x 4 outputs. A work-item owns whole rows of tiles
 // and a range of columns.
-//   1. The tiles of the left factor are transformed (B^T d B), a vector of channels at a time.
+//   1. The tiles of the left factor are transformed (B^T d B), a vector of channels at a time. Where a tile has a large
+//      element, or one that is no number, the work-item looks which of its outputs have the rounding of that element
+//      although they do not read it.
 //   2. The right factor was transformed when the plan was made. At each of the 36 points the tiles are the
 //      rows of a product, whose sums are accumulated in register tiles of 4 x 16.
-//   3. The sums are transformed back (A^T m A), and the epilogue writes the rows that lie inside the image.
+//   3. The sums are transformed back (A^T m A). The outputs of which step 1 says so are summed directly instead, from
+//      the right factor as it was. The epilogue writes the rows that lie inside the image.
 
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1d2d3] of [1, 32, 16, 16] */,
     __global const float* restrict p1 /* buffer[d0] of [36864] */,
-    __global float* restrict p2 /* buffer[d0d1d2d3] of [1, 32, 16, 16] */) {
+    __global const float* restrict p2 /* buffer[d0] of [9216] */,
+    __global float* restrict p3 /* buffer[d0d1d2d3] of [1, 32, 16, 16] */) {
     const int item = (int)get_global_id(0);
     const int column_block = item % 1;
     const int row_block = item / 1 % 2;
@@ -19,9 +23,12 @@ __kernel void smr_kernel(
     const int first_strip = first_row / 64;
     const int row_count = (min(128, 256 - first_row) + 63) / 64 * 4;
     float transformed[9216];
+    int direct_sums[8]; // outputs of a tile that are summed directly, and which these are where there are any
+    uchar is_direct[128];
     for (int t = 0; t < row_count; ++t) {
         const int i2 = first_strip + t / 4;
         const int i3 = t % 4;
+        int8 seen = 0;
      {
         for (int i4 = 0; i4 < 4; ++i4) {
             float8 half_done[36];
@@ -83,11 +90,17 @@ __kernel void smr_kernel(
                     const float t53 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + 1855)];
                     const float8 t54 = (float8)(t46, t47, t48, t49, t50, t51, t52, t53);
                     const float8 d0 = t9;
+                    { const int8 bits = as_int8(d0) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     const float8 d1 = t18;
+                    { const int8 bits = as_int8(d1) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     const float8 d2 = t27;
+                    { const int8 bits = as_int8(d2) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     const float8 d3 = t36;
+                    { const int8 bits = as_int8(d3) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     const float8 d4 = t45;
+                    { const int8 bits = as_int8(d4) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     const float8 d5 = t54;
+                    { const int8 bits = as_int8(d5) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     half_done[0 * 6 + i5] = d0 * 4.0f + d2 * -5.0f + d4;
                     half_done[1 * 6 + i5] = d1 * -4.0f + d2 * -4.0f + d3 + d4;
                     half_done[2 * 6 + i5] = d1 * 4.0f + d2 * -4.0f + d3 * -1.0f + d4;
@@ -195,11 +208,17 @@ __kernel void smr_kernel(
                         t105 = (float8)(0.0f);
                     }
                     const float8 d0 = t55;
+                    { const int8 bits = as_int8(d0) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     const float8 d1 = t65;
+                    { const int8 bits = as_int8(d1) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     const float8 d2 = t75;
+                    { const int8 bits = as_int8(d2) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     const float8 d3 = t85;
+                    { const int8 bits = as_int8(d3) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     const float8 d4 = t95;
+                    { const int8 bits = as_int8(d4) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     const float8 d5 = t105;
+                    { const int8 bits = as_int8(d5) & 0x7fffffff; seen = bits > seen ? bits : seen; }
                     half_done[0 * 6 + i5] = d0 * 4.0f + d2 * -5.0f + d4;
                     half_done[1 * 6 + i5] = d1 * -4.0f + d2 * -4.0f + d3 + d4;
                     half_done[2 * 6 + i5] = d1 * 4.0f + d2 * -4.0f + d3 * -1.0f + d4;
@@ -224,6 +243,61 @@ __kernel void smr_kernel(
             }
         }
     }
+        direct_sums[t] = 0;
+        if (smr_seldom(any(seen > as_int(64.0f)))) {
+            float patch[1152];
+     {
+        for (int i6 = 0; i6 < 6; ++i6) {
+            for (int i5 = 0; i5 < 6; ++i5) {
+                for (int i4 = 0; i4 < 4; ++i4) {
+                    float8 t115;
+                    if ((0 <= (i2 * 4 + i6 + -1)) && ((i2 * 4 + i6 + -1) < (16)) && (0 <= (i3 * 4 + i5 + -1)) && ((i3 * 4 + i5 + -1) < (16))) {
+                        const float t116 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + -17)];
+                        const float t117 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 239)];
+                        const float t118 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 495)];
+                        const float t119 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 751)];
+                        const float t120 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 1007)];
+                        const float t121 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 1263)];
+                        const float t122 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 1519)];
+                        const float t123 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 1775)];
+                        const float8 t124 = (float8)(t116, t117, t118, t119, t120, t121, t122, t123);
+                        t115 = t124;
+                    }
+                    else {
+                        t115 = (float8)(0.0f);
+                    }
+                    *(smr_float8*)(patch + (i4 * 8 + i5 * 32 + i6 * 192)) = t115;
+                }
+            }
+        }
+    }
+            int greatest[36];
+            for (int i = 0; i < 36; ++i) {
+                int8 most = 0;
+                for (int c = 0; c < 32; c += 8) {
+                    { const int8 bits = as_int8(*(const smr_float8*)(patch + i * 32 + c)) & 0x7fffffff; most = bits > most ? bits : most; }
+                }
+                int of_place = most.s0;
+                of_place = max(of_place, most.s1);
+                of_place = max(of_place, most.s2);
+                of_place = max(of_place, most.s3);
+                of_place = max(of_place, most.s4);
+                of_place = max(of_place, most.s5);
+                of_place = max(of_place, most.s6);
+                of_place = max(of_place, most.s7);
+                greatest[i] = of_place;
+            }
+            int most = greatest[0];
+            for (int i = 1; i < 36; ++i) most = max(most, greatest[i]);
+            for (int i = 0; i < 16; ++i) {
+                const int* window = greatest + i / 4 * 6 + i % 4;
+                int own = window[0];
+                for (int j = 1; j < 9; ++j) own = max(own, window[j / 3 * 6 + j % 3]);
+                const bool filtered = as_float(most) <= 4294967296.0f && as_float(own) >= as_float(most) * 0.0625f;
+                is_direct[t * 16 + i] = !filtered;
+                direct_sums[t] += !filtered;
+            }
+        }
     }
     const int first_tile = column_block * 2;
     const int last_tile = first_tile + 2;
@@ -310,30 +384,107 @@ __kernel void smr_kernel(
                 }
             }
             const int y = (first_strip + t / 4) * 4, x = t % 4 * 4;
+            if (smr_seldom(direct_sums[t])) {
+                const int i2 = first_strip + t / 4;
+                const int i3 = t % 4;
+                float patch[1152];
+     {
+        for (int i6 = 0; i6 < 6; ++i6) {
+            for (int i5 = 0; i5 < 6; ++i5) {
+                for (int i4 = 0; i4 < 4; ++i4) {
+                    float8 t115;
+                    if ((0 <= (i2 * 4 + i6 + -1)) && ((i2 * 4 + i6 + -1) < (16)) && (0 <= (i3 * 4 + i5 + -1)) && ((i3 * 4 + i5 + -1) < (16))) {
+                        const float t116 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + -17)];
+                        const float t117 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 239)];
+                        const float t118 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 495)];
+                        const float t119 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 751)];
+                        const float t120 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 1007)];
+                        const float t121 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 1263)];
+                        const float t122 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 1519)];
+                        const float t123 = p0[(i2 * 64 + i3 * 4 + i4 * 2048 + i5 + i6 * 16 + 1775)];
+                        const float8 t124 = (float8)(t116, t117, t118, t119, t120, t121, t122, t123);
+                        t115 = t124;
+                    }
+                    else {
+                        t115 = (float8)(0.0f);
+                    }
+                    *(smr_float8*)(patch + (i4 * 8 + i5 * 32 + i6 * 192)) = t115;
+                }
+            }
+        }
+    }
+                __global const float* taps = p2 + (tile) * 4608;
+                for (int line = 0; line < 4; ++line) {
+                    const uchar* wanted = is_direct + t * 16 + line * 4;
+                    if (y + line < 16 && (wanted[0] || wanted[1] || wanted[2] || wanted[3])) {
+                        float8 direct[8];
+                        for (int i = 0; i < 8; ++i) direct[i] = 0.0f;
+                        for (int tap = 0; tap < 9; ++tap) {
+                            __global const float* right = taps + tap * 512;
+                            const int r = 0, row_count = 4;
+            const float* a0 = patch + ((line + tap / 3) * 6 + min(r + 0, row_count - 1) + tap % 3) * 32;
+            const float* a1 = patch + ((line + tap / 3) * 6 + min(r + 1, row_count - 1) + tap % 3) * 32;
+            const float* a2 = patch + ((line + tap / 3) * 6 + min(r + 2, row_count - 1) + tap % 3) * 32;
+            const float* a3 = patch + ((line + tap / 3) * 6 + min(r + 3, row_count - 1) + tap % 3) * 32;
+            float8 c0_0 = 0.0f, c0_1 = 0.0f;
+            float8 c1_0 = 0.0f, c1_1 = 0.0f;
+            float8 c2_0 = 0.0f, c2_1 = 0.0f;
+            float8 c3_0 = 0.0f, c3_1 = 0.0f;
+            for (int k = 0; k < 32; ++k) {
+                const float8 b0 = *(__global const smr_float8*)(right + k * 16 + 0);
+                const float8 b1 = *(__global const smr_float8*)(right + k * 16 + 8);
+                c0_0 += a0[k] * b0;
+                c0_1 += a0[k] * b1;
+                c1_0 += a1[k] * b0;
+                c1_1 += a1[k] * b1;
+                c2_0 += a2[k] * b0;
+                c2_1 += a2[k] * b1;
+                c3_0 += a3[k] * b0;
+                c3_1 += a3[k] * b1;
+            }
+
+                            direct[0] += c0_0;
+                            direct[1] += c0_1;
+                            direct[2] += c1_0;
+                            direct[3] += c1_1;
+                            direct[4] += c2_0;
+                            direct[5] += c2_1;
+                            direct[6] += c3_0;
+                            direct[7] += c3_1;
+                        }
+                        for (int i = 0; i < 4; ++i) {
+                            if (wanted[i]) {
+                                result[(line * 4 + i) * 2 + 0] = direct[i * 2 + 0];
+                                result[(line * 4 + i) * 2 + 1] = direct[i * 2 + 1];
+                            }
+                        }
+                    }
+                }
+            }
             for (int i = 0; i < 16; ++i) {
                 if (y + i / 4 < 16 && x + i % 4 < 16) {
                     const int i1 = (y + i / 4) * 16 + x + i % 4;
                     const float* accumulated = (const float*)(result + i * 2);
      {
          {
-            p2[(i1 + tile * 4096)] = ((*(const smr_float8*)(accumulated + 0))).s0;
-            p2[(i1 + tile * 4096 + 256)] = ((*(const smr_float8*)(accumulated + 0))).s1;
-            p2[(i1 + tile * 4096 + 512)] = ((*(const smr_float8*)(accumulated + 0))).s2;
-            p2[(i1 + tile * 4096 + 768)] = ((*(const smr_float8*)(accumulated + 0))).s3;
-            p2[(i1 + tile * 4096 + 1024)] = ((*(const smr_float8*)(accumulated + 0))).s4;
-            p2[(i1 + tile * 4096 + 1280)] = ((*(const smr_float8*)(accumulated + 0))).s5;
-            p2[(i1 + tile * 4096 + 1536)] = ((*(const smr_float8*)(accumulated + 0))).s6;
-            p2[(i1 + tile * 4096 + 1792)] = ((*(const smr_float8*)(accumulated + 0))).s7;
+            p3[(i1 + tile * 4096)] = ((*(const smr_float8*)(accumulated + 0))).s0;
+            p3[(i1 + tile * 4096 + 256)] = ((*(const smr_float8*)(accumulated + 0))).s1;
+            p3[(i1 + tile * 4096 + 512)] = ((*(const smr_float8*)(accumulated + 0))).s2;
+            p3[(i1 + tile * 4096 + 768)] = ((*(const smr_float8*)(accumulated + 0))).s3;
+            p3[(i1 + tile * 4096 + 1024)] = ((*(const smr_float8*)(accumulated + 0))).s4;
+            p3[(i1 + tile * 4096 + 1280)] = ((*(const smr_float8*)(accumulated + 0))).s5;
+            p3[(i1 + tile * 4096 + 1536)] = ((*(const smr_float8*)(accumulated + 0))).s6;
+            p3[(i1 + tile * 4096 + 1792)] = ((*(const smr_float8*)(accumulated + 0))).s7;
         }
          {
-            p2[(i1 + tile * 4096 + 2048)] = ((*(const smr_float8*)(accumulated + 8))).s0;
-            p2[(i1 + tile * 4096 + 2304)] = ((*(const smr_float8*)(accumulated + 8))).s1;
-            p2[(i1 + tile * 4096 + 2560)] = ((*(const smr_float8*)(accumulated + 8))).s2;
-            p2[(i1 + tile * 4096 + 2816)] = ((*(const smr_float8*)(accumulated + 8))).s3;
-            p2[(i1 + tile * 4096 + 3072)] = ((*(const smr_float8*)(accumulated + 8))).s4;
-            p2[(i1 + tile * 4096 + 3328)] = ((*(const smr_float8*)(accumulated + 8))).s5;
-            p2[(i1 + tile * 4096 + 3584)] = ((*(const smr_float8*)(accumulated + 8))).s6;
-            p2[(i1 + tile * 4096 + 3840)] = ((*(const smr_float8*)(accumulated + 8))).s7;
+            p3[(i1 + tile * 4096 + 2048)] = ((*(const smr_float8*)(accumulated + 8))).s0;
+            p3[(i1 + tile * 4096 + 2304)] = ((*(const smr_float8*)(accumulated + 8))).s1;
+            p3[(i1 + tile * 4096 + 2560)] = ((*(const smr_float8*)(accumulated + 8))).s2;
+            p3[(i1 + tile * 4096 + 2816)] = ((*(const smr_float8*)(accumulated + 8))).s3;
+            p3[(i1 + tile * 4096 + 3072)] = ((*(const smr_float8*)(accumulated + 8))).s4;
+            p3[(i1 + tile * 4096 + 3328)] = ((*(const smr_float8*)(accumulated + 8))).s5;
+            p3[(i1 + tile * 4096 + 3584)] = ((*(const smr_float8*)(accumulated + 8))).s6;
+            p3[(i1 + tile * 4096 + 3840)] = ((*(const smr_float8*)(accumulated + 8))).s7;
         }
     }
                 }

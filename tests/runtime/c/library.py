@@ -21,11 +21,13 @@ import pytest
 from smartmem_rules.runtime.devices import devices
 from smartmem_rules.tensor.types import ALL_DTYPES
 from tests.made_once import made_once
+from tests.with_all import with_all
 
 ROOT = Path(__file__).parents[3]
 SOURCES = ROOT / "runtime" / "c"
 HERE = Path(__file__).parent
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", f"-O{with_all(1, 0)}")
+"""Compiling takes longer than all that runs with it without `--all`."""
 DEFINITIONS = (
     "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-DPB_ENABLE_MALLOC=1", "-DPB_FIELD_32BIT=1", "-DPB_BUFFER_ONLY=1",
     "-DPB_VALIDATE_UTF8=1",
@@ -92,7 +94,7 @@ def driven(name: str, *command: str | Path) -> tuple[Path, Path]:
 @cache
 def sanitized() -> tuple[Path, Path]:
     """`driven` with AddressSanitizer and UBSan."""
-    return driven("sanitized", compiler(), *SANITIZERS)
+    return driven("sanitized" + SANITIZERS[-1], compiler(), *SANITIZERS)
 
 
 def opencl_library() -> str | None:

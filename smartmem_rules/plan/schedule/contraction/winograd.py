@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 
@@ -104,6 +105,11 @@ class Windows:
     def grain(self, transform: Transform) -> int:
         """Rows of the contraction that a row of tiles covers."""
         return transform.outputs * self.x.extent
+
+    def by_taps(self, c: Contraction) -> Contraction:
+        """The contraction with all channels of a tap of the window side by side."""
+        own = (self.ky, self.kx, self.channel)
+        return replace(c, k=(*(v for v in c.k if v not in own), *own))
 
     def element(self, transform: Transform, strip: Index, tile: Index, u: Index, v: Index) -> Expr:
         """The left factor at place (u, v) of a tile; zero where a tile hangs over what windows read."""

@@ -81,7 +81,7 @@ class WinogradProblem:
                 return None
             block = min(self.given, self.m)
         tiles = self.tiles_of(block)
-        if 4 * self.transform.points**2 * tiles * (self.k + columns) > self.s.scratch_bytes:
+        if self._scratch(tiles, columns) > self.s.scratch_bytes:
             return None
         total = self.column_tiles(columns)
         held = total if self.given is not None else max(1, min(tiles_per_block, total))
@@ -89,6 +89,12 @@ class WinogradProblem:
         return WinogradSizes(
             rows=rows, columns=columns, block_rows=block, tiles_per_block=held, outputs=self.transform.outputs
         )
+
+    def _scratch(self, tiles: int, columns: int) -> int:
+        """Bytes of what a work-item keeps to itself: transformed tiles, their sums, and a tile as it is."""
+        t = self.transform
+        floats = t.points**2 * tiles * (self.k + columns) + t.points**2 * self.k
+        return 4 * floats + tiles * (4 + t.outputs**2)
 
     def legal(self, choice: Mapping[str, int]) -> WinogradSizes | None:
         """The sizes of a choice, rounded to what the template takes."""
