@@ -125,6 +125,8 @@ def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents
         policy,
         products=next((s for s in schedules if isinstance(s, ByteProducts)), None),
         group_columns=0 if panel is None else panel.group_columns,
+        parameters=profile.compute.parameters,
+        most_operands=min(policy.most_operands, profile.compute.parameters),
     )
     return Means(
         device=profile,

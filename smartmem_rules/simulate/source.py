@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import Any
 
@@ -28,6 +30,8 @@ _NEEDS_PREPROCESSOR = re.compile(
     r"^[ \t]*#[ \t]*(?!pragma\b)|\bSMR_(?:VECTORS|CPU)\b|__(?:FILE|LINE|DATE|TIME)__|\"|\\$", re.M
 )
 """Definitions, conditions, and what stands for something else; few kernels have any behind the prelude."""
+_CALLS_OF_A_CHOICE = 40
+"""Functions of the parser that are on the stack for each choice around a statement or an expression."""
 _SCALARS = ("uchar", "ushort", "uint", "ulong", "half", "size_t", "sampler_t", "image2d_t", "bool")
 _INTEGERS = ("char", "uchar", "short", "ushort", "int")
 _VECTORS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double")
@@ -180,7 +184,8 @@ def parse(text: str, entry: str) -> KernelText:
     # local memory is told from a work-item's own by a qualifier that C knows and kernels have no other use for
     plain = _LOCAL.sub("volatile", _CONSTANT.sub("const", _ATTRIBUTE.sub(" ", plain)))
     try:
-        tree = _Parser().parse(plain)
+        with _room_for(plain):
+            tree = _Parser().parse(plain)
     except ParseError as error:
         raise SimulationError(f"a kernel's text cannot be read: {error}") from None
     functions = {node.decl.name: node for node in tree.ext if isinstance(node, c_ast.FuncDef)}
@@ -191,6 +196,17 @@ def parse(text: str, entry: str) -> KernelText:
             parameters=_parameters(node), body=node.body, parts=_parts(node.body, functions, tables), tables=tables
         )
     raise SimulationError(f"a kernel's text holds no function {entry}")
+
+
+@contextmanager
+def _room_for(text: str) -> Iterator[None]:
+    """Lets the parser call itself as often as choices stand in one another: one for each kernel of a launch."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before + _CALLS_OF_A_CHOICE * (text.count("else") + text.count("?")))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _parameters(function: c_ast.FuncDef) -> tuple[str, ...]:

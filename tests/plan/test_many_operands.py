@@ -5,15 +5,19 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
+from bench.growth_shapes import wide
 from smartmem_rules import optimize
 from smartmem_rules.pipeline import Request, make_plan
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.stages import Unmeasured
+from tests.plan.programs import rules
 
 TOGETHER, JOINED = 512, 128
 """`operands` of `fuse side_by_side` and `one_after_another`, and `most_operands` of the levels."""
+POINTER = 8
+"""Bytes of a parameter."""
 
 
 def value(name: str, *shape: int) -> onnx.ValueInfoProto:
@@ -39,8 +43,21 @@ def split(count: int) -> onnx.ModelProto:
     return model(node, [value("x", 2, 2 * count)], [value(name, 2, 2) for name in names])
 
 
-def planned(source: onnx.ModelProto, level: str = "smartmem") -> Plan:
-    return make_plan(Request(source, (), "pocl", level, "float32", "auto", (), {}), Unmeasured())[0]
+def planned(source: onnx.ModelProto, level: str = "smartmem", device: str = "pocl") -> Plan:
+    return make_plan(Request(source, (), device, level, "float32", "auto", (), {}), Unmeasured())[0]
+
+
+def chained(layers: int) -> onnx.ModelProto:
+    """Products one after the other, each with weights and a bias of its own."""
+    nodes, constants = [], []
+    for n in range(layers):
+        nodes.append(helper.make_node("MatMul", [f"t{n}", f"w{n}"], [f"p{n}"]))
+        nodes.append(helper.make_node("Add", [f"p{n}", f"b{n}"], [f"a{n}"]))
+        nodes.append(helper.make_node("Relu", [f"a{n}"], [f"t{n + 1}"]))
+        constants.append(numpy_helper.from_array(np.full((16, 16), n, np.float32) / 65536, f"w{n}"))
+        constants.append(numpy_helper.from_array(np.full(16, n, np.float32), f"b{n}"))
+    graph = helper.make_graph(nodes, "many", [value("t0", 8, 16)], [value(f"t{layers}", 8, 16)], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
 @pytest.mark.parametrize("source", [concat([2] * 700), split(700)], ids=["concat", "split"])
@@ -71,3 +88,26 @@ def test_parts_of_many_extents_are_joined_by_several_kernels(axis: int) -> None:
         for given in source.graph.input
     }
     assert np.array_equal(optimize(source).run(feeds)["y"], np.concatenate(list(feeds.values()), axis))
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("device", ["pocl", "nvidia", "adreno_740", "gpu"])
+@pytest.mark.parametrize("source", [wide(1200), split(600), chained(300)], ids=["siblings", "split", "chain"])
+def test_no_launch_takes_more_parameters_than_the_device_does(source: onnx.ModelProto, device: str) -> None:
+    most = rules().devices[device].compute.parameters
+    taken = [len(enqueue.source.arguments) for enqueue in planned(source, device=device).enqueues]
+    assert max(taken) <= most + 2
+    assert sum(taken) > most, "the device's limit does not matter to this model"
+
+
+def test_the_parameters_of_a_phone_are_those_that_opencl_guarantees() -> None:
+    taken = [len(enqueue.source.arguments) for enqueue in planned(wide(600), device="adreno_740").enqueues]
+    assert max(taken) * POINTER <= 1024
+
+
+def test_products_that_are_apart_give_what_they_gave() -> None:
+    source = wide(450)
+    x = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
+    (one,) = optimize(source, device="pocl").run({"x": x}).values()
+    (other,) = optimize(source, device="adreno_740").run({"x": x}).values()
+    assert np.allclose(one, other, rtol=1e-4, atol=1e-4)

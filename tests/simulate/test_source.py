@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,14 @@ def test_a_variable_may_have_the_name_of_a_type() -> None:
     text = parse("__kernel void k(__global float* p0, int half) { const float4 x = (float4)(0); p0[half] = x.x; }", "k")
     assert text.parameters == ("p0", "half")
     assert CGenerator().visit(text.body.block_items[1]) == "p0[half] = x.x"
+
+
+def test_hundreds_of_kernels_may_share_a_launch() -> None:
+    calls = " else ".join(f"if (get_group_id(0) < {n}) f(x, get_group_id(0));" for n in range(1, 1000))
+    text = f"static void f(float *x, int i) {{ x[i] = i; }}\n__kernel void k(__global float *x) {{ {calls} }}"
+    limit = sys.getrecursionlimit()
+    assert parse(text, "k").parameters == ("x",)
+    assert sys.getrecursionlimit() == limit
 
 
 def test_what_is_no_kernel_is_refused() -> None:

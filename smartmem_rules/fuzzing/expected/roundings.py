@@ -23,11 +23,11 @@ SUMMING = frozenset(
     {
         "AffineGrid", "Attention", "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "CumSum", "DFT",
         "DeformConv", "Det", "Einsum", "FusedMatMul", "GRU", "Gemm", "GlobalAveragePool", "GlobalLpPool", "GridSample",
-        "GroupNormalization", "InstanceNormalization", "LRN", "LSTM", "LayerNormalization", "LpNormalization", "LpPool",
-        "MatMul", "Mean", "MeanVarianceNormalization", "MelWeightMatrix", "RMSNormalization", "RNN", "ReduceL1",
-        "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare",
-        "Resize", "STFT", "SimplifiedLayerNormalization", "SkipLayerNormalization",
-        "SkipSimplifiedLayerNormalization", "Sum",
+        "GroupNormalization", "GroupQueryAttention", "InstanceNormalization", "LRN", "LSTM", "LayerNormalization",
+        "LpNormalization", "LpPool", "MatMul", "Mean", "MeanVarianceNormalization", "MelWeightMatrix",
+        "MultiHeadAttention", "RMSNormalization", "RNN", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
+        "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Resize", "RoiAlign", "STFT",
+        "SimplifiedLayerNormalization", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "Sum",
     }
 )  # fmt: skip
 """Operators that add products or operands: an order of summation is a rounding of the operands."""
@@ -44,16 +44,18 @@ adds what is chosen to 0."""
 CANCELLING = frozenset(
     {
         "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "DFT", "FastGelu", "Gelu", "GridSample", "Mish",
-        "QuickGelu", "Resize", "STFT",
+        "QuickGelu", "Resize", "RoiAlign", "STFT",
         "LogSoftmax", "ReduceLogSumExp", "Sin", "Cos", "Tan", "LSTM", "GRU", "RNN",
     }
 )  # fmt: skip
 """Functions that are computed in steps whose roundings are those of numbers as large as the operand."""
 WITHIN_ONE = frozenset({"Sin", "Cos"})
 """Those of them whose results lie between -1 and 1, however little is known of the operand."""
-MIXING = frozenset({"DFT", "STFT", "GridSample", "Resize", "LogSoftmax", "ReduceLogSumExp", "LSTM", "GRU", "RNN"})
+MIXING = frozenset(
+    {"DFT", "STFT", "GridSample", "Resize", "RoiAlign", "LogSoftmax", "ReduceLogSumExp", "LSTM", "GRU", "RNN"}
+)
 """Those of them each of whose results hangs on many elements: the largest of all rounds it."""
-INTERPOLATING = frozenset({"GridSample", "Resize"})
+INTERPOLATING = frozenset({"GridSample", "Resize", "RoiAlign"})
 """Those of them that weigh neighbours by the fraction of a place: the place's rounding grows with the extent."""
 SHIFTING = frozenset({"GroupNormalization", "InstanceNormalization", "LayerNormalization"})
 """Normalizations that add numbers which may cancel."""

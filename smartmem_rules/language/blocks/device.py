@@ -53,6 +53,12 @@ class Compute:
         within=WIDTHS_OR_NONE,
     )
     units: int = whole("cores or multiprocessors; the device itself is asked at run time", 1, within=ITEMS)
+    parameters: int = whole(
+        "tensors that a launch takes at most where kernels are joined: each is a parameter of eight bytes, of which "
+        "OpenCL guarantees 1024 bytes",
+        120,
+        within=FROM_ONE,
+    )
     late_unit: float = real(
         "straggler penalty: the tail of a launch in which units stand idle, as a fraction of one wave of work-items",
         0.0,

@@ -268,19 +268,28 @@ class Fuser(Feeding):
             return
         watched = Watched(self._ordered(), self._producers, self._consumers)
         first: dict[object, list[Group]] = {key: [] for key, count in counts.items() if count > 1}
+        operands: dict[Group, set[str]] = {}
         for group, key in keys.items():
             if key not in first:
                 continue
-            around = watched.around(group)
-            other = next((one for one in first[key] if watched.apart(one, around)), None)
+            around, own = watched.around(group), self._operands(group)
+            open_ones = (one for one in first[key] if len(operands[one] | own) <= self.policy.parameters)
+            other = next((one for one in open_ones if watched.apart(one, around)), None)
             if other is None:
                 watched.watch(group, around)
                 first[key].append(group)
+                operands[group] = own
             else:
                 watched.join(other, group, around)
+                operands[other] |= own
                 other.siblings.append(group)
                 self._absorb(other, group)
                 self.decisions.applied.add(rule.name)
+
+    def _operands(self, group: Group) -> set[str]:
+        """The tensors that a group reads from memory and writes; at most a few more, which its readers compute."""
+        own = {member.tensor for member in group.everyone}
+        return {t for member in group.everyone for t in member.reads if t not in own} | {*self._outputs(group)}
 
 
 def _times(reader: Group, rule: FeedBlock) -> int:

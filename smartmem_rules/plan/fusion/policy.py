@@ -32,6 +32,7 @@ class Policy:
         rows: what kernels over rows keep of them.
         products: the schedule of products of bytes, None where the device or the level has none.
         group_columns: convolutions of groups with at most so many columns each are sums over windows, not products.
+        parameters: tensors that a launch takes at most.
         most: the size of a kernel's expression above which it takes in no further producer or consumer.
     """
 
@@ -51,6 +52,7 @@ class Policy:
     depends: Literal["counted", "always", "never"] = "counted"
     products: ByteProducts | None = None
     group_columns: int = 0
+    parameters: int = UNLIMITED
 
     def may(self, first: Definition, second: Definition, form: str) -> bool:
         """Whether `second` may join the kernel (of the given form) that computes `first`."""

@@ -22,6 +22,7 @@ from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Store
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.kernel.work_items import BlockRows
+from smartmem_rules.plan.launch.operands import number_together, operands_of
 from smartmem_rules.plan.launch.rows_chain import GrowingChain
 from smartmem_rules.plan.schedule.contraction.sizing import UNBOUNDED, Resources, most, resources_of
 from smartmem_rules.plan.schedule.contraction.winograd_sizes import filters_of
@@ -124,6 +125,11 @@ class _Chains:
                 continue
             if needs(sources - {candidate}, candidate, lambda chain_: chain_.producers):
                 self._refuse(rule, candidate, kernel, "something between them needs another launch", passed=4)
+                continue
+            together = number_together(candidate.operands, operands_of(kernel))
+            if together > self.device.compute.parameters:
+                figures = (together, self.device.compute.parameters)
+                self._refuse(rule, candidate, kernel, "tensors that one launch reads and writes", figures, 4)
                 continue
             moved = self._over_rows_of(candidate, kernel, sizes)
             if moved is None:

@@ -23,6 +23,7 @@ def side_by_side(given: Sequence[Launch], rule: Horizontal, device: Device) -> l
 
     A launch goes to the earliest group of small ones on which it does not depend: what it reads has just been made.
     """
+    most = min(rule.operands, device.compute.parameters)
     groups: list[_Group] = []
     graph = KernelGraph(given)
     group_of: list[int] = []
@@ -33,7 +34,7 @@ def side_by_side(given: Sequence[Launch], rule: Horizontal, device: Device) -> l
         # groups stand in an order of execution: the ones behind all that the launch reads do not need it
         after = max((group_of[n] for n in graph.producers(number)), default=-1) + 1
         at = bisect_left(open_ones, after) if small else len(open_ones)
-        while at < len(open_ones) and number_together(groups[open_ones[at]].operands, own) > rule.operands:
+        while at < len(open_ones) and number_together(groups[open_ones[at]].operands, own) > most:
             del open_ones[at]
         if at == len(open_ones):
             if small:

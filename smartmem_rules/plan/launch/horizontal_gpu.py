@@ -16,6 +16,7 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Horizontal
 from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.launch import Beside, Launch
+from smartmem_rules.plan.launch.operands import operands_of
 from smartmem_rules.plan.schedule.occupancy import LaunchConfig, fills, fused_time, sequential_time
 from smartmem_rules.records import dataclass
 
@@ -95,6 +96,8 @@ def _with(group: _Group, candidate: Candidate, rule: Horizontal, device: Device)
     """The group with one launch more, None where that takes longer than apart."""
     members = (*group.members, candidate)
     if len(members) > rule.kernels or not all(member.configs for member in members):
+        return None
+    if len(frozenset().union(*(operands_of(member.launch) for member in members))) > device.compute.parameters:
         return None
     own = [member.configs[0] for member in members]
     limit = sequential_time(own, device)

@@ -20,6 +20,7 @@ from smartmem_rules.plan.kernel.launch import Beside, Launch, Ordered, Single
 from smartmem_rules.plan.kernel.work_items import Note, TaskGraph, Wait
 from smartmem_rules.plan.launch.configs import LaunchConfigs
 from smartmem_rules.plan.launch.gathering import MOST_NOTES
+from smartmem_rules.plan.launch.operands import operands_of
 from smartmem_rules.plan.launch.touched import Touched, waits_behind
 from smartmem_rules.plan.schedule.occupancy import LaunchConfig
 from smartmem_rules.records import dataclass
@@ -167,11 +168,12 @@ def _shortest(candidates: Sequence[_Candidate], device: Device, rule: InOrder) -
         alone = _Found(best[begin].time + device.compute.launch + candidate.alone, begin, None)
         best[begin + 1] = min(best[begin + 1], alone, key=lambda one: one.time)
         for shape in shapes:
-            time, kernels = best[begin].time + device.compute.launch, 0
+            time, kernels, operands = best[begin].time + device.compute.launch, 0, set[str]()
             for end in range(begin, len(candidates)):
                 way = candidates[end].ways.get(shape)
                 kernels += len(candidates[end].launch.singles)
-                if way is None or kernels > rule.kernels:
+                operands |= operands_of(candidates[end].launch)
+                if way is None or kernels > rule.kernels or len(operands) > device.compute.parameters:
                     break
                 time += way.time
                 if end > begin and time < best[end + 1].time:

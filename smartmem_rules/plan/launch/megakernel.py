@@ -152,6 +152,7 @@ def join_launches(
         memory: all tensors, and the places of intermediates.
         refusals: takes in why launches stay apart.
     """
+    rule = replace(rule, operands=min(rule.operands, device.compute.parameters))
     touched = Touched(*memory)
     groups: list[_Group] = []
     for launch in launches:

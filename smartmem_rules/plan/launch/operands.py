@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Set
 
 from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.plan.kernel.model import Kernel
 
 
-def operands_of(launch: Launch) -> frozenset[str]:
-    """The tensors that a launch reads and writes."""
+def operands_of(launch: Launch | Kernel) -> frozenset[str]:
+    """The tensors that a launch or a kernel reads and writes."""
     return frozenset((*launch.reads, *launch.writes))
 
 

@@ -7,6 +7,7 @@ from dataclasses import field
 
 from smartmem_rules.plan.kernel.addressing import Written
 from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.launch.operands import operands_of
 from smartmem_rules.plan.schedule.launch_costs import Steps
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
@@ -23,6 +24,7 @@ class GrowingChain:
         steps: the demands of the kernels; without sizes where no work-item owns rows of the only kernel.
         written: how the work-items' rows are those of a tensor.
         blocks: the numbers of rows that a work-item could own, the best by modelled time first.
+        operands: the tensors that the kernels write or read.
         made, read: the tensors that the kernels write and read; `inner` are those that they write and read.
         inner_bytes: of a row of these.
         producers: the chains that make what the kernels read, this one not among them.
@@ -34,6 +36,7 @@ class GrowingChain:
     kernels: list[Kernel] = field(default_factory=list)
     written: dict[str, Written] = field(default_factory=dict)
     blocks: tuple[int, ...] = ()
+    operands: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
     inner: set[str] = field(default_factory=set)
@@ -58,6 +61,7 @@ class GrowingChain:
         """Let another kernel run after the others; its demands are added to `steps` by the caller."""
         self.inner |= self.inner_with(kernel)
         self.kernels.append(kernel)
+        self.operands |= operands_of(kernel)
         self.made.update(kernel.writes)
         self.read.update(kernel.reads)
         self.producers.update(dict.fromkeys(one for one in producers if one is not self))

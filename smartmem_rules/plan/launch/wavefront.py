@@ -27,6 +27,7 @@ from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.kernel.work_items import BlockRows, Wait
 from smartmem_rules.plan.launch.megakernel import megakernel, spin_limit
+from smartmem_rules.plan.launch.operands import operands_of
 from smartmem_rules.plan.schedule.contraction.sizing import resources_of
 from smartmem_rules.records import dataclass
 from smartmem_rules.tensor.atoms import Var
@@ -86,7 +87,8 @@ def wavefront(
     stacks: list[list[_Layer]] = []
     for layer in layers:
         below = stacks[-1][-1] if stacks else None
-        if below is not None and layer.steps == below.steps and _follows(layer, below, made):
+        fits = below is not None and len(_operands([*stacks[-1], layer])) <= device.compute.parameters
+        if fits and below is not None and layer.steps == below.steps and _follows(layer, below, made):
             stacks[-1].append(layer)
         else:
             stacks.append([layer])
@@ -107,6 +109,10 @@ def wavefront(
     for launch in launches:
         found += replaced.get(launch.name, [] if launch.name in gone else [launch])
     return found
+
+
+def _operands(stack: Sequence[_Layer]) -> set[str]:
+    return {name for layer in stack for one in (layer.product, layer.scan) for name in operands_of(one)}
 
 
 # --- what may be cut into shares ---

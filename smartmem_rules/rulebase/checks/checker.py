@@ -44,6 +44,7 @@ from smartmem_rules.rulebase.checks.operators.definitions import (
 )
 from smartmem_rules.rulebase.checks.operators.hidden_overloads import check_overloads
 from smartmem_rules.rulebase.checks.operators.identities import check_domains, check_override
+from smartmem_rules.rulebase.checks.operators.literals import check_literals
 from smartmem_rules.rulebase.checks.operators.negative_axes import check_negative_axes
 from smartmem_rules.rulebase.checks.operators.places import check_places
 from smartmem_rules.rulebase.checks.operators.quotients import check_quotients
@@ -212,10 +213,12 @@ class _Checker:
                 yield from check_level(item)
 
     def _operator(self, item: s.Operator) -> Iterator[Diagnostic]:
-        found = [*check_operator(item, self.functions, self.names), *check_conditions(item.requires, may_fail=True)]
+        extents = [one.id for i in item.inputs if i.type is not None for one in i.type.shape if isinstance(one, s.Name)]
+        found = [*check_operator(item, self.functions, self.names)]
+        found += check_conditions(item.requires, may_fail=True, numbers=extents)
         found += [*check_defaults(item), *check_shapes(item), *check_indices(item), *check_members(item)]
         found += [*check_extremes(item), *check_lets_of_elements(item), *check_arithmetic(item), *check_places(item)]
-        found += [*check_spreading(item), *check_quotients(item)]
+        found += [*check_spreading(item), *check_quotients(item), *check_literals(item)]
         yield from found
         if not found:
             yield from check_unread(item, self.operators[item.name])

@@ -11,6 +11,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, replacement, spelling
+from smartmem_rules.language.vocabulary import ELEMENT_FUNCTIONS, GUARD_FUNCTIONS, LIST_FUNCTIONS
 
 _CALLED = {
     "number": "number", "text": "text", "truth": "truth value", "tensor": "tensor", "list of number": "list of numbers",
@@ -93,3 +94,35 @@ def with_tensor_meant(found: Diagnostic, rule: s.Eliminate | s.Keep, overloads: 
     said = f"write `{name}`, the only tensor of `{rule.operator}` that has an axis {max(axes)}"
     places = [node.span for node in nodes(rule.guards) if node == s.Name(s.NOWHERE, word)]
     return replace(found, fix=edit(said, *(Edit(place, name, word) for place in places)))
+
+
+def comment_meant(found: Diagnostic, quotient: s.Binary) -> Diagnostic | None:
+    """`x[i]  // scale`: a word behind `//` that has no meaning is a comment in other languages."""
+    word = quotient.right
+    if quotient.operator != "//" or not isinstance(word, s.Name) or found.span != word.span or found.fix.edits:
+        return None
+    said = f"`//` divides and rounds down; a comment begins with `#`: write `# {word.id}` if it is one"
+    return replace(found, fix=advice(said))
+
+
+def function_elsewhere(call: s.Call) -> Fix | None:
+    """A function that there is, but not at such a place."""
+    if call.function in GUARD_FUNCTIONS:
+        return advice(
+            f"only guards of rules ask `{call.function}(...)`: write the condition into a rule, or leave it out"
+        )
+    if call.function in ELEMENT_FUNCTIONS and call.function not in LIST_FUNCTIONS:
+        return advice(f"`{call.function}` is a function of elements: equations of an operator's body call it")
+    return None
+
+
+def undefined_function(call: s.Call, has_terms: bool) -> Fix:
+    """How a function that nothing is like gets a meaning."""
+    if call.function[:1].isupper() and not has_terms:
+        said = "operators are of whole tensors, and rules apply them: write what it computes of an element"
+        return advice(f"{said}, such as `max(x[*i], 0)`")
+    parameters = ", ".join(chr(ord("a") + place) for place in range(max(1, min(len(call.arguments), 8))))
+    return advice(
+        f"define it, `function {call.function}({parameters}) = ...`, or import the file that does; `smartmem docs`"
+        " writes a reference that lists all functions"
+    )

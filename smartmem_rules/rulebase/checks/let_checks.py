@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.expressions import nodes, tensors_of
 from smartmem_rules.language.fixes import Edit, advice, edit, replacement
 from smartmem_rules.language.patterns import subpatterns
@@ -136,3 +137,17 @@ def check_uses_of_terms(guard: s.Expression, rule: s.Rewrite) -> Iterator[Diagno
             case s.Call(function="uses", arguments=(s.Term(pattern=pattern), *_)) if pattern not in matched:
                 message = "nothing of the model uses a term that the left side does not have"
                 yield Diagnostic(Code.IMPURE, "error", message, head(node.span, "uses"), fix=uses_meant(rule, pattern))
+
+
+def check_constants(rule: s.Rewrite, names: Names) -> Iterator[Diagnostic]:
+    """Named constants in patterns that are texts or lists: a constant tensor is made of a number."""
+    for part in nodes((rule.left, rule.right)):
+        if not isinstance(part, s.PatternVariable) or part.name not in names.constants:
+            continue
+        value = names.constants[part.name].value
+        if isinstance(value, s.Text | s.ListOf | s.Truth | s.Comprehension):
+            what = "a text" if isinstance(value, s.Text) else "a truth" if isinstance(value, s.Truth) else "a list"
+            message = f"`{part.name}` is {what}, and a constant of a pattern is a number"
+            secondary = (value.span, "it is defined here")
+            fix = advice(f"define a number, `let {part.name} = 0.5`, or use the constant in guards and attributes only")
+            yield Diagnostic(Code.NO_CONDITION, "error", message, part.span, secondary=secondary, fix=fix)

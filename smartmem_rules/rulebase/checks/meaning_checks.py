@@ -21,11 +21,18 @@ _NO_CONDITIONS = frozenset(LIST_FUNCTIONS) - {"contains", "near", "present", "fa
 
 
 def check_conditions(
-    conditions: Sequence[s.Expression], predicates: Collection[str] = (), may_fail: bool = False
+    conditions: Sequence[s.Expression],
+    predicates: Collection[str] = (),
+    may_fail: bool = False,
+    numbers: Collection[str] = (),
 ) -> Iterator[Diagnostic]:
-    """Guards and requirements that are numbers, texts or lists; only requirements may fail with a reason."""
+    """Guards and requirements that are numbers, texts or lists; only requirements may fail with a reason.
+
+    Args:
+        numbers: names that stand for numbers.
+    """
     for part in conjuncts(*conditions):
-        what = _no_condition(part)
+        what = "a number" if isinstance(part, s.Name) and part.id in numbers else _no_condition(part)
         if what is not None and not _miscounted(part):
             message = f"a condition holds or does not hold, but this is {what}"
             reason = _reason_meant(part) if may_fail else None

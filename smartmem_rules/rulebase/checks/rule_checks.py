@@ -31,6 +31,7 @@ from smartmem_rules.rulebase.checks.index_checks import divisors
 from smartmem_rules.rulebase.checks.kind_checks import kinds_bound, kinds_in, wanted_in
 from smartmem_rules.rulebase.checks.let_checks import (
     check_computed_on_left,
+    check_constants,
     check_lets,
     check_order_of_lets,
     check_uses_of_terms,
@@ -72,8 +73,11 @@ def check_rewrite(
             place = rule.place(f"relaxes:{word}")
             known = advice(f"there are {', '.join(sorted(RELAXATIONS))}")
             fix = spelling(word, RELAXATIONS, place) or known
+            if word in ("where", "let", "explores", "tags", "cites", "unsound"):
+                fix = advice(f"`{word}` begins the next clause: leave the comma before it out, or write a word there")
             yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", f"there is no relaxation `{word}`", place, fix=fix)
     yield from _check_roots(rule)
+    yield from check_constants(rule, names)
     in_patterns = [
         one
         for pattern in (*roots_of(rule.left), rule.right)
@@ -388,4 +392,6 @@ def _unknown_operator(name: str, span: s.Span, operators: Operators) -> Diagnost
     fix = spelling(name, operators, span) or operator_elsewhere(name, span, operators)
     if fix is None:
         fix = advice(f"define it, `operator {name}(x: T[*S]) -> y: T[*S] {{ ... }}`, or import the file that does")
+    if name.lower() in ("constant", "const"):
+        fix = advice("a constant operand is a plain name, and a guard asks for it: `where constant(c)`")
     return Diagnostic(Code.UNKNOWN_OPERATOR, "error", f"there is no operator `{name}`", span, fix=fix)

@@ -12,14 +12,16 @@ from smartmem_rules.language.fixes import Edit, Fix, advice, any_of, edit, repla
 from smartmem_rules.language.printing.other_functions import of_another_language
 from smartmem_rules.language.vocabulary import (
     DTYPE_WORDS,
-    ELEMENT_FUNCTIONS,
-    GUARD_FUNCTIONS,
-    LIST_FUNCTIONS,
     VALUE_WORDS,
     Arity,
 )
 from smartmem_rules.records import dataclass
-from smartmem_rules.rulebase.checks.fitting_names import fitting
+from smartmem_rules.rulebase.checks.fitting_names import (
+    comment_meant,
+    fitting,
+    function_elsewhere,
+    undefined_function,
+)
 from smartmem_rules.rulebase.checks.meant.arguments import check_arguments
 from smartmem_rules.rulebase.checks.meant.dtypes import bare_dtype, with_dtype_of_cast
 from smartmem_rules.rulebase.checks.meant.lengths.new_axes import new_axes
@@ -130,7 +132,8 @@ class Scope:
             yield from self.problems(expression.left)
             ended = {binder.name: expression.operator for binder in _last_binders(expression.left)}
             scope = replace(self, ended={**self.ended, **ended}) if ended else self
-            yield from scope.problems(expression.right)
+            for one in scope.problems(expression.right):
+                yield comment_meant(one, expression) or one
         else:
             for child in children(expression):
                 yield from self.problems(child)
@@ -167,7 +170,7 @@ class Scope:
         alike = (known for known in self.names if known[:1].isupper() == name.id[:1].isupper())
         wanted = self.wanted.get(name.span)
         meant = fitting(name.id, name.span, wanted, self.names, self.kinds) if wanted is not None else None
-        meant = spelling(name.id, alike, name.span) or meant or bare_dtype(name)
+        meant = self._in_other_case(name) or spelling(name.id, alike, name.span) or meant or bare_dtype(name)
         fix = meant or self._known_names(name.id)
         fix = index_meant(name, self.extents, self.bounds) or fix
         if name.id in self.attributes:
@@ -192,6 +195,13 @@ class Scope:
             fix = replacement(f"write `{VALUES_ELSEWHERE[name.id]}`", name.span, VALUES_ELSEWHERE[name.id])
         yield Diagnostic(self.unknown, "error", message, name.span, fix=fix)
 
+    def _in_other_case(self, name: s.Name) -> Fix | None:
+        """The only name that differs in capital letters alone; indices and extents come in pairs that do."""
+        same = [one for one in self.names if one.lower() == name.id.lower() and one not in self.bounds]
+        if len(same) != 1 or same[0] in self.extents:
+            return None
+        return edit(f"did you mean `{same[0]}`?", Edit(name.span, same[0], name.id))
+
     def _known_names(self, unknown: str) -> Fix:
         """The names that have a meaning here; constants of files are left out."""
         shown = (name for name in self.names if not name.startswith(("@", "*")))
@@ -214,11 +224,11 @@ class Scope:
             own = [one.name for one in self.user_functions.values() if one.span.file == call.span.file]
             fix = (
                 self._read(call)
-                or _elsewhere(call)
+                or function_elsewhere(call)
                 or spelling(call.function, own, place)
                 or of_another_language(call, place, known)
                 or spelling(call.function, self._taking(len(call.arguments)), place)
-                or _undefined(call)
+                or undefined_function(call, self.has_terms)
             )
             if self.has_terms and not self.in_value:
                 fix = own_predicate(call, self.user_functions, self.kinds, fix) or fix
@@ -359,26 +369,6 @@ def _indices_apart(read: s.Subscript) -> Diagnostic:
 
 
 _CLAUSES = frozenset({"explores", "defers", "relaxes", "tags", "cites", "unsound", "where"})
-
-
-def _elsewhere(call: s.Call) -> Fix | None:
-    """A function that there is, but not at such a place."""
-    if call.function in GUARD_FUNCTIONS:
-        return advice(
-            f"only guards of rules ask `{call.function}(...)`: write the condition into a rule, or leave it out"
-        )
-    if call.function in ELEMENT_FUNCTIONS and call.function not in LIST_FUNCTIONS:
-        return advice(f"`{call.function}` is a function of elements: equations of an operator's body call it")
-    return None
-
-
-def _undefined(call: s.Call) -> Fix:
-    """How a function that nothing is like gets a meaning."""
-    parameters = ", ".join(chr(ord("a") + place) for place in range(max(1, min(len(call.arguments), 8))))
-    return advice(
-        f"define it, `function {call.function}({parameters}) = ...`, or import the file that does; `smartmem docs`"
-        " writes a reference that lists all functions"
-    )
 
 
 def head(span: s.Span, word: str) -> s.Span:

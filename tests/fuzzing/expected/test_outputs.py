@@ -395,3 +395,25 @@ def test_a_size_that_hangs_on_roundings_is_open() -> None:
         assert bool(differences({"y": np.zeros(shape, np.int64)}, wanted)) == wrong, shape
     whole = Reference(model, {"x": np.array([2.3456789, 1], np.float32)}).expected()
     assert differences({"y": np.zeros((1, 1), np.int64)}, whole)
+
+
+def test_values_of_an_attention_may_cancel() -> None:
+    node = helper.make_node("MultiHeadAttention", ["q", "x", "x"], ["y"], num_heads=1, domain="com.microsoft")
+    model = model_of([node], (1, 2, 2))
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    model.graph.initializer.append(numpy_helper.from_array(np.zeros((1, 1, 2), np.float32), "q"))
+    x = np.array([[[0.7, 0.3], [-0.7, 0.4]]], np.float32)  # rows that count alike: the mean of the first column is 0
+    assert not is_wrong(model, x, np.array([[[3e-8, 0.35]]], np.float32))
+    assert is_wrong(model, x, np.array([[[3e-5, 0.35]]], np.float32))
+
+
+def test_neighbours_that_a_region_averages_may_cancel() -> None:
+    node = helper.make_node(
+        "RoiAlign", ["x", "rois", "batches"], ["y"], output_height=1, output_width=1, sampling_ratio=2
+    )
+    model = model_of([node], (1, 1, 2, 2))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([[0.5, 0.5, 1.5, 1.5]], np.float32), "rois"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([0]), "batches"))
+    x = np.array([[[[0.7, -0.7], [-0.3, 0.3]]]], np.float32)
+    assert not is_wrong(model, x, np.array([[[[3e-8]]]], np.float32))
+    assert is_wrong(model, x, np.array([[[[3e-5]]]], np.float32))

@@ -351,8 +351,9 @@ def _digits(item: s.Expression, bounds: Mapping[str, s.Expression]) -> tuple[str
 
 def _bound(operator: s.Operator, equation: s.EquationSyntax, name: str) -> s.Expression:
     """The extent of the result that an index of it runs over."""
-    output = next(one for one in operator.outputs if one.name == equation.tensor)
-    return output.type.shape[[binder.name for binder in equation.indices].index(name)]
+    place = [binder.name for binder in equation.indices].index(name)
+    output = next((one for one in operator.outputs if one.name == equation.tensor), None)
+    return equation.indices[place].bound if output is None else output.type.shape[place]
 
 
 def _other_factor(bound: s.Expression, extent: str) -> str | None:

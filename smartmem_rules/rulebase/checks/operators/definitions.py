@@ -27,6 +27,7 @@ from smartmem_rules.rulebase.checks.meant.arguments import kinds_of_operands
 from smartmem_rules.rulebase.checks.meant.closed_forms import recursion_fix
 from smartmem_rules.rulebase.checks.meant.lengths.extents import starred, with_extent_meant
 from smartmem_rules.rulebase.checks.meant.names import bare_defaults, check_extents
+from smartmem_rules.rulebase.checks.operators import order
 from smartmem_rules.rulebase.checks.operators.clauses import check_costs, check_reference
 from smartmem_rules.rulebase.checks.scope import Scope, children, head, index_count
 
@@ -38,7 +39,7 @@ def check_function(function: s.Function | s.Predicate, functions: Functions, nam
     scope = Scope(frozenset(function.parameters) | names.constants.keys(), LIST_FUNCTIONS, functions)
     if isinstance(function, s.Predicate):
         scope = replace(scope, functions=ALL_FUNCTIONS, user_functions={**functions, **names.predicates})
-    yield from scope.problems(function.body)
+    yield from (order.asked_of_tensors(one, function) for one in scope.problems(function.body))
 
 
 def check_constant(
@@ -99,9 +100,9 @@ def check_operator(operator: s.Operator, functions: Functions, names: Names) -> 
     for default in (*(item.default for item in operator.inputs), *(item.default for item in operator.attributes)):
         if default is not None:
             yield from (bare.get(found.span, found) for found in scope.problems(default))
-    for let in operator.lets:
+    for number, let in enumerate(operator.lets):
         for one in scope.problems(let.value):
-            yield _let_of_elements(one, let, scope) or one
+            yield _let_of_elements(one, let, scope) or order.in_let(one, let, operator.lets[number:])
         scope = scope.with_names([let.name])
     for condition in (*operator.requires, *operator.expects):
         yield from scope.problems(condition)
@@ -205,8 +206,7 @@ def _check_signature(operator: s.Operator) -> Iterator[Diagnostic]:
             place = head(kind.span, kind.dtype)
             known = variables | DTYPE_WORDS
             for one in _known(kind.dtype, known, Code.UNKNOWN_DTYPE, "dtype", place):
-                fix = one.fix if one.fix.edits or not kind.dtype.isupper() else _declared(kind.dtype, operator)
-                yield replace(one, fix=fix)
+                yield order.with_dtype_meant(one, kind, operator)
     for item in operator.inputs:
         if item.constant is not None:
             yield from _known(
@@ -221,14 +221,6 @@ def _check_signature(operator: s.Operator) -> Iterator[Diagnostic]:
             message = f"the variadic input `{item.name}` must be the last"
             fix = advice(f"put `{item.name}...` behind all other inputs")
             yield Diagnostic(Code.VARIADIC_NOT_LAST, "error", message, item.span, fix=fix)
-
-
-def _declared(name: str, operator: s.Operator) -> Fix:
-    """How a variable of dtypes is declared."""
-    said = f"declare it, `operator {operator.name}<{name}: number>(...)`, or write a dtype or `T`, any number"
-    if operator.dtypes:
-        return advice(said)
-    return inserted(said, operator.place("name"), f"<{name}: number>")
 
 
 def _check_repeated_names(operator: s.Operator) -> Iterator[Diagnostic]:
@@ -275,7 +267,8 @@ def _check_equations(operator: s.Operator, scope: Scope) -> Iterator[Diagnostic]
         inner = scope.with_names([equation.member] if equation.member else [])
         inner, found = inner.after(equation.indices)
         yield from found
-        yield from inner.problems(equation.body)
+        later = {one.tensor for one in operator.equations} - written.keys()
+        yield from (order.in_equation(one, equation, later) for one in inner.problems(equation.body))
         written.setdefault(equation.tensor, equation.place("name"))
         if equation.member is None:
             indices = [s.Splat(b.span, b.bound) if b.kind == "loops" else b.bound for b in equation.indices]
@@ -317,6 +310,7 @@ def _check_local_extents(equation: s.EquationSyntax, operator: s.Operator) -> It
             outputs = [output.name for output in operator.outputs]
             fix = spelling(equation.tensor, outputs, equation.place("name"))
             star = "*" if binder.kind == "loops" else ""
+            fix = fix or order.index_of_extent(binder, shape_names(operator))
             extent = _extent_of(binder.name, equation, operator) or "EXTENT"
             wanted = advice(f"write `{star}{binder.name} < {extent}`")
             if extent != "EXTENT":

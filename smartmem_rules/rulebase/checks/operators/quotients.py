@@ -15,6 +15,7 @@ def check_quotients(operator: s.Operator) -> Iterator[Diagnostic]:
     """Fractions as indices of reads, as extents of results, and as ends of ranges."""
     for equation in operator.equations:
         indices = {binder.name for binder in equation.indices}
+        indices |= {node.name for node in nodes(equation.body) if isinstance(node, s.Binder)}
         for node in nodes(equation.body):
             if isinstance(node, s.Subscript):
                 for item in node.items:
