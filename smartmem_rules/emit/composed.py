@@ -109,6 +109,7 @@ class _Parts:
         accesses: the launch's own parameters by tensor.
         parameters: their declarations.
         group: work-items of a work-group that runs one of the steps; 0 where work-items do.
+        least_floats: of local memory that a work-group takes at least.
     """
 
     sources: list[Source]
@@ -121,6 +122,7 @@ class _Parts:
     arguments: tuple[Argument, ...]
     dimensions: tuple[Dimension, ...]
     group: int
+    least_floats: int = 0
 
     @staticmethod
     def of(launch: Joined, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> _Parts:
@@ -163,6 +165,7 @@ class _Parts:
             arguments=arguments,
             dimensions=asked,
             group=group,
+            least_floats=launch.local_bytes // 4 if isinstance(launch, Ordered) else 0,
         )
 
     def calls(self, launch: Joined) -> list[Call]:
@@ -183,7 +186,8 @@ class _Parts:
     @property
     def local_floats(self) -> int:
         """Elements of the array in local memory that the steps part, each in its own way."""
-        return max(source.local_bytes // 4 + LOCAL_GAP_FLOATS * (n + 1) for n, source in enumerate(self.sources))
+        steps = (source.local_bytes // 4 + LOCAL_GAP_FLOATS * (n + 1) for n, source in enumerate(self.sources))
+        return max(self.least_floats, *steps)
 
     def source(
         self, target: Target, text: str, grid: Grid, options: tuple[str, ...] = (), waiting: Waiting | None = None

@@ -126,8 +126,15 @@ class Compute:
 
     def registers_of_each(self, items: int) -> int:
         """Registers that each of so many work-items of a unit may take; 0: any number."""
+        each = self.registers_among(items)
+        return each if self.unit_registers and each < self.most_registers else 0
+
+    def registers_among(self, items: int) -> int:
+        """Registers that each of so many work-items of a unit can have."""
+        if not self.unit_registers:
+            return self.most_registers
         each = self.unit_registers // items // self.registers_together * self.registers_together
-        return each if each < self.most_registers else 0
+        return min(each, self.most_registers)
 
     def cycle(self, sums_per_cycle: float) -> float:
         """Nanoseconds of a cycle of a unit.

@@ -150,6 +150,9 @@ class Matrix(BlockRecord):
     longest_sum: int = whole(
         "products that one sum takes before it is added to a sum in float32; 0: as many as without a unit", 0
     )
+    registers: int = whole(
+        "registers of 32 bits that a work-item takes so that loads overlap with products; 0: any number", 0
+    )
     option: tuple[str, ...] = all_texts("an option of the OpenCL compiler for kernels that multiply on the unit")
     asynchronous: int = whole("bytes that a work-item copies to local memory while it goes on; 0: none", 0)
     padding: int = whole(

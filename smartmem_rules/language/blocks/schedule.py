@@ -216,6 +216,7 @@ class GroupCycles:
         0.0,
     )
     resident_subgroups: float = real("sub-groups that a unit keeps busy", 0.0)
+    order_factor: float = real("`order_factor` of devices, for these kernels; 0: the device's", 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -300,6 +300,8 @@ class Ordered(Several):
         group_items: on GPUs, where work-groups take the work-groups of the steps as tasks, the work-items of each; 0
             where work-items follow each other one by one.
         groups: work-groups that take tasks; of CPUs the grid says how many.
+        local_bytes: on GPUs, of local memory that each work-group takes at least, so that no more of them than planned
+            share a unit.
         note: on GPUs, where the launch notes behind the elements of a tensor whether its work-groups waited in vain.
         held: tensors that are there within the launch only, as parts of others: each argument costs the host time.
     """
@@ -308,6 +310,7 @@ class Ordered(Several):
     tasks: TaskGraph
     group_items: int = 0
     groups: int = 0
+    local_bytes: int = 0
     note: Note | None = None
     held: Mapping[str, Part] = field(default_factory=dict)
 

@@ -136,7 +136,14 @@ class LaunchConfigs:
         items = groups * choice.splits * tile.threads
         alone = choice.splits > 1 or local + self.limits.spare_local_bytes > self.device.memory.local_memory
         return LaunchConfig(
-            threads=tile.threads, items=items, local=local, time=time, busy=busy, choice=choice.sizes(), alone=alone
+            threads=tile.threads,
+            items=items,
+            local=local,
+            time=time,
+            busy=busy,
+            choice=choice.sizes(),
+            alone=alone,
+            order_factor=cycles.order_factor,
         )
 
     def _registers(self, kernel: Kernel) -> LaunchConfig:

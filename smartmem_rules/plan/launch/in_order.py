@@ -11,7 +11,9 @@ kernel waits for follows from these.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from smartmem_rules.language.blocks.device import Device
@@ -23,6 +25,7 @@ from smartmem_rules.plan.launch.gathering import MOST_NOTES
 from smartmem_rules.plan.launch.operands import operands_of
 from smartmem_rules.plan.launch.touched import Touched, waits_behind
 from smartmem_rules.plan.schedule.occupancy import LaunchConfig
+from smartmem_rules.plan.schedule.records import GroupSchedule
 from smartmem_rules.records import dataclass
 
 GAP_BYTES = 16
@@ -38,11 +41,16 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class Stretch:
-    """Neighbouring launches that become one, by their names."""
+    """Neighbouring launches that become one, by their names.
+
+    Attributes:
+        local_bytes: of local memory that each work-group takes at least.
+    """
 
     names: tuple[str, ...]
     shape: Shape
     units: int
+    local_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,9 +98,36 @@ def in_stretches(
             found += launches[begin:end]
             continue
         sized = [one for candidate in candidates[begin:end] for one in _resized(candidate, shape, configs)]
-        stretches.append(Stretch(tuple(one.name for one in sized), shape, configs.device.group_units))
+        stretches.append(_stretch(sized, candidates[begin:end], shape, configs.device))
         found += sized
     return found, tuple(stretches)
+
+
+def _stretch(launches: Sequence[Launch], candidates: Sequence[_Candidate], shape: Shape, device: Device) -> Stretch:
+    """The launches as one, whose work-groups share units or have one each.
+
+    With few registers a work-group of products waits longer, while others of the unit compute.  Where most products
+    have no more tasks than there are work-groups with all registers, no others are there, and each takes so much local
+    memory that no more fit on a unit: a compiler that sees room for another work-group takes registers to make it.
+    """
+    stretch = Stretch(tuple(one.name for one in launches), shape, device.group_units)
+    needed = max((_registers(single) for launch in launches for single in launch.singles), default=0)
+    if needed <= device.compute.registers_among(shape.threads * shape.residents):
+        return stretch
+    residents = max(1, device.compute.unit_registers // (needed * shape.threads))
+    local = device.memory.unit_memory // (residents + 1)
+    ways = [way for candidate in candidates for way in candidate.ways[shape].configs if way.choice is not None]
+    tasks = statistics.median(way.groups(shape.threads) for way in ways)
+    if tasks > residents * device.group_units or local > device.memory.of_arrays:
+        return stretch
+    return replace(stretch, shape=shape._replace(residents=residents), local_bytes=local)
+
+
+def _registers(launch: Launch) -> int:
+    """Registers of each work-item that the matrix unit of a kernel needs; 0: any number."""
+    schedule = launch.schedule
+    unit = schedule.tile.unit if isinstance(schedule, GroupSchedule) else None
+    return 0 if unit is None else unit.registers
 
 
 def time_of(launches: Sequence[Launch], configs: LaunchConfigs, rule: InOrder, together: bool) -> float:
@@ -140,6 +175,7 @@ def _joined(steps: tuple[Launch, ...], stretch: Stretch, note: Note, touched: To
         tasks=TaskGraph(state=f"{name}@order", waits=tuple(waits), patience=polls),
         group_items=stretch.shape.threads,
         groups=stretch.shape.residents * stretch.units,
+        local_bytes=stretch.local_bytes,
         note=note,
         bytes_moved=sum(step.bytes_moved for step in steps),
         in_place={new: old for step in steps for new, old in step.in_place.items()},
@@ -238,7 +274,7 @@ def _time(way: LaunchConfig, shape: Shape, slots: int, device: Device) -> float:
     asking = (waves - 1) * device.compute.take_us * 1000
     wave = device.compute.wave_us * 1000
     own = way.time + wave if way.choice is not None else max(way.time, waves * wave)
-    return device.compute.order_factor * own + asking
+    return (way.order_factor or device.compute.order_factor) * own + asking
 
 
 def _resized(candidate: _Candidate, shape: Shape, configs: LaunchConfigs) -> list[Launch]:

@@ -26,6 +26,8 @@ class LaunchConfig:
         choice: the sizes that this takes, None for those that the kernel has.
         alone: whether this takes a launch of its own.
         team: work-items of each row; 0 for those that the kernel has, or where none share one.
+        order_factor: how many times as long this takes in a launch of kernels that need each other; 0: as the device
+            says.
     """
 
     threads: int
@@ -36,6 +38,7 @@ class LaunchConfig:
     choice: Mapping[str, int] | None = None
     alone: bool = False
     team: int = 0
+    order_factor: float = 0.0
 
     def groups(self, threads: int) -> int:
         """Its work-groups of so many work-items."""
