@@ -10,6 +10,13 @@ ITEM_WORDS = (
     *("operator", "rewrite", "eliminate", "index", "derive", "keep", "table"),
 )
 """The words that begin an item, besides those of blocks."""
+RULE_CLAUSES = ("let", "where", "relaxes", "explores", "defers", "tags", "cites", "unsound")
+"""The words that begin a clause of a rule."""
+OPERATOR_CLAUSES = (
+    *("onnx", "internal", "commutative", "override", "require"),
+    *("let", "class", "mapping", "reference", "cost", "view", "scan"),
+)
+"""The words that begin a clause of an operator."""
 
 
 @dataclass(frozen=True, slots=True)

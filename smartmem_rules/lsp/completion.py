@@ -11,7 +11,16 @@ from smartmem_rules.language.expansion import expanded
 from smartmem_rules.language.printing.builtin_docs import DOCS, ELEMENT_DOCS, GUARD_DOCS, KEYWORDS, LIST_DOCS
 from smartmem_rules.language.printing.printer import print_attribute, print_input, print_signature
 from smartmem_rules.language.schema import ACTIONS, keys_of_kind
-from smartmem_rules.language.vocabulary import BLOCK_WORDS, CLASSES, DTYPE_WORDS, ITEM_WORDS, MAPPINGS, RELAXATIONS
+from smartmem_rules.language.vocabulary import (
+    BLOCK_WORDS,
+    CLASSES,
+    DTYPE_WORDS,
+    ITEM_WORDS,
+    MAPPINGS,
+    OPERATOR_CLAUSES,
+    RELAXATIONS,
+    RULE_CLAUSES,
+)
 from smartmem_rules.lsp.calls import OpenCall, open_call
 from smartmem_rules.lsp.library import Library
 from smartmem_rules.lsp.signatures import operators_named
@@ -20,11 +29,6 @@ from smartmem_rules.records import dataclass
 _HEAD = re.compile(r"^\s*(\w+)")
 _RULE = re.compile(r"^\s*(rewrite|eliminate|index|keep)\b")
 _RULE_LET = re.compile(r"^\s+let\s+([a-z_]\w*)\s*=(.*)")
-_RULE_CLAUSES = ("let", "where", "relaxes", "explores", "defers", "tags", "cites", "unsound")
-_OPERATOR_CLAUSES = (
-    *("onnx", "internal", "commutative", "override", "require"),
-    *("let", "class", "mapping", "reference", "cost", "view", "scan"),
-)
 
 
 @dataclass(frozen=True)
@@ -143,12 +147,12 @@ def _of_rule(items: list[s.Item]) -> Iterator[Offer]:
             yield Offer(item.name, "function", f"{item.name}({', '.join(item.parameters)})")
     yield from _named(items)
     yield from (Offer(name, "function", f"{DOCS[name][0]}: {DOCS[name][1]}") for name in (*GUARD_DOCS, *LIST_DOCS))
-    yield from (Offer(word, "keyword", KEYWORDS[word]) for word in _RULE_CLAUSES)
+    yield from (Offer(word, "keyword", KEYWORDS[word]) for word in RULE_CLAUSES)
 
 
 def _of_definition(head: str, items: list[s.Item]) -> Iterator[Offer]:
     if head == "operator":
-        yield from (Offer(word, "keyword", KEYWORDS[word]) for word in _OPERATOR_CLAUSES)
+        yield from (Offer(word, "keyword", KEYWORDS[word]) for word in OPERATOR_CLAUSES)
         yield from (Offer(word, "type") for word in sorted(DTYPE_WORDS))
     names = (*LIST_DOCS, *ELEMENT_DOCS) if head == "operator" else tuple(LIST_DOCS)
     yield from (Offer(name, "function", f"{DOCS[name][0]}: {DOCS[name][1]}") for name in names)

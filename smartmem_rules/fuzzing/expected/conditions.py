@@ -270,12 +270,17 @@ def doubles(node: onnx.NodeProto, operands: Operands) -> bool:
     return operands[0] is not None and operands[0].dtype == np.float64
 
 
+def _resized_axes(node: onnx.NodeProto, x: Array) -> list[int]:
+    axes = attribute(node, "axes", list(range(x.ndim)))
+    assert isinstance(axes, list)
+    return axes
+
+
 def part_of_an_element(node: onnx.NodeProto, operands: Operands) -> bool:
     x, scales = operands[0], operands[2] if len(operands) > 2 else None
     if attribute(node, "coordinate_transformation_mode") != b"align_corners" or x is None or scales is None:
         return False
-    axes = attribute(node, "axes", list(range(x.ndim)))
-    assert isinstance(axes, list)
+    axes = _resized_axes(node, x)
     lengths = [x.shape[axis] * float(scale) for axis, scale in zip(axes, scales, strict=False)]
     return any(length != round(length) for length in lengths)
 
@@ -284,8 +289,7 @@ def kept_extents(node: onnx.NodeProto, operands: Operands) -> bool:
     x, scales = operands[0], operands[2] if len(operands) > 2 else None
     if x is None or scales is None or not scales.size:
         return False
-    axes = attribute(node, "axes", list(range(x.ndim)))
-    assert isinstance(axes, list)
+    axes = _resized_axes(node, x)
     same = all(int(x.shape[axis] * float(scale)) == x.shape[axis] for axis, scale in zip(axes, scales, strict=False))
     return same and bool(np.any(scales != 1))
 
@@ -295,8 +299,7 @@ def region_of_kept_extents(node: onnx.NodeProto, operands: Operands) -> bool:
     x, roi = operands[0], operands[1] if len(operands) > 1 else None
     if attribute(node, "coordinate_transformation_mode") != b"tf_crop_and_resize" or x is None or roi is None:
         return False
-    axes = attribute(node, "axes", list(range(x.ndim)))
-    assert isinstance(axes, list)
+    axes = _resized_axes(node, x)
     scales, sizes = ((*operands[2:], None, None))[:2]
     if sizes is not None and sizes.size:
         kept = [int(sizes[j]) == x.shape[axis] for j, axis in enumerate(axes)]

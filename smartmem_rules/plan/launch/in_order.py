@@ -106,7 +106,7 @@ def in_stretches(
 def _stretch(launches: Sequence[Launch], candidates: Sequence[_Candidate], shape: Shape, device: Device) -> Stretch:
     """The launches as one, whose work-groups share units or have one each.
 
-    With few registers a work-group of products waits longer, while others of the unit compute.  Where most products
+    With few registers a work-group of products waits longer, while others of the unit compute. Where most products
     have no more tasks than there are work-groups with all registers, no others are there, and each takes so much local
     memory that no more fit on a unit: a compiler that sees room for another work-group takes registers to make it.
     """

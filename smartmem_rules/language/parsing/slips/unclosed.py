@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from smartmem_rules.language.fixes import Edit, advice, edit
-from smartmem_rules.language.parsing.slips.places.pieces import OPERATOR_CLAUSES, RULE_CLAUSES
 from smartmem_rules.language.parsing.slips.slip import Slip
 from smartmem_rules.language.parsing.stops import Stop
+from smartmem_rules.language.vocabulary import OPERATOR_CLAUSES, RULE_CLAUSES
 
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
 _CLAUSES = "|".join(dict.fromkeys((*OPERATOR_CLAUSES, *RULE_CLAUSES)))

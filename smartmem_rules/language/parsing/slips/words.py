@@ -6,8 +6,9 @@ import re
 
 from smartmem_rules.language.parsing.slips.slip import Slip, written
 from smartmem_rules.language.parsing.stops import Stop
+from smartmem_rules.language.vocabulary import RULE_CLAUSES
 
-_CLAUSES = frozenset({"where", "let", "relaxes", "explores", "defers", "tags", "cites", "unsound", "after"})
+_CLAUSES = frozenset({*RULE_CLAUSES, "after"})
 
 
 def words(stop: Stop) -> Slip | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from smartmem_rules.language.fixes import Edit, advice, edit, nearest
-from smartmem_rules.language.parsing.slips.places.pieces import OPERATOR_CLAUSES, in_body
+from smartmem_rules.language.parsing.slips.places.pieces import in_body
 from smartmem_rules.language.parsing.slips.slip import Slip, line_end, written
 from smartmem_rules.language.parsing.stops import Stop
-from smartmem_rules.language.vocabulary import MAPPINGS
+from smartmem_rules.language.vocabulary import MAPPINGS, OPERATOR_CLAUSES
 
 _OTHERS = {
     **dict.fromkeys(("private", "hidden", "abstract", "virtual", "intern", "local_only"), "internal"),

@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 
 from smartmem_rules.language.parsing.stops import Stop
+from smartmem_rules.language.vocabulary import OPERATOR_CLAUSES, RULE_CLAUSES
 
 _PIECE = re.compile(
     r'"(?:[^"\\\n]|\\.)*"?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[A-Za-z_]\w*'
     r"|<=>|==|!=|<=|>=|=>|->|\*\*|//|\.\.\.|::|\S"
 )
-OPERATOR_CLAUSES = (
-    *("onnx", "internal", "commutative", "override", "require", "let", "class", "mapping", "reference", "cost"),
-    *("view", "scan"),
-)
-RULE_CLAUSES = ("where", "let", "relaxes", "explores", "defers", "tags", "cites", "unsound")
 _RULE = re.compile(r"(rewrite|eliminate|index|derive|keep)\b")
 
 
