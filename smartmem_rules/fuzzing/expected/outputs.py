@@ -37,6 +37,7 @@ from smartmem_rules.fuzzing.expected.sums import (
     cancelling_addends,
     exceeding,
     of_either_sign,
+    of_infinities,
     perhaps_whole,
     rounded_on_the_way,
     same_sums,
@@ -85,6 +86,8 @@ class Reference:
         """Tensors in double precision that the reference computes in single precision only."""
         self.gated: set[str] = set()
         """Results of recurrent operators: each step adds numbers as large as 1, and rounds them so."""
+        self.sums: set[str] = set()
+        """Results of linear nodes: rules may multiply what follows such a sum first."""
         self.on_the_way: dict[str, Array] = {}
         """By how many units of rounding the additions of a linear node may move its result."""
         with np.errstate(all="ignore"):
@@ -124,6 +127,8 @@ class Reference:
             self.single.update(node.output)
         if node.op_type in RECURRENT:
             self.gated.update(node.output)
+        if node.op_type in LINEAR:
+            self.sums.update(node.output)
         if node.op_type == "Constant":
             self.constants[node.output[0]] = results[0]
 
@@ -243,7 +248,11 @@ class Reference:
         operands: Sequence[Array | None],
         noise: np.random.Generator | None,
     ) -> list[Array]:
-        """Sums, infinite or NaN where finite addends in some order exceed the element type on their way."""
+        """Sums, infinite or NaN where finite addends in some order exceed the element type on their way.
+
+        Behind another linear node infinite addends give either as well: of both nodes' products with constants rules
+        make one, in which infinities meet others (docs/numerics.md).
+        """
         precision = self.precision(names[0])
         if precision is None:
             return list(results)
@@ -251,6 +260,8 @@ class Reference:
         if noise is not None:
             opposed = noise.choice([np.inf, -np.inf, np.nan], results[0].shape)
         beyond = exceeding(runner, operands, precision.most) & ~np.isnan(results[0])
+        if not self.sums.isdisjoint(runner.node.input):
+            beyond |= of_infinities(runner, operands, results[0])
         return [np.where(beyond, opposed, results[0]), *results[1:]]
 
     def _summed(self, name: str, result: Array, noise: np.random.Generator) -> Array:

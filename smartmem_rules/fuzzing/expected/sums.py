@@ -61,6 +61,14 @@ def rounded_on_the_way(node: onnx.NodeProto, evaluate: Evaluate, operands: Seque
     return np.asarray(np.sqrt(number * np.minimum(number, _repetitions(operands))) * size)
 
 
+def of_infinities(runner: NodeRunner, operands: Sequence[Array | None], result: Array) -> Array:
+    """Which sums are not finite because addends are infinite, and not because one is NaN."""
+    if not any(o is not None and is_float(o) and np.isinf(o).any() for o in operands):
+        return np.zeros(result.shape, bool)
+    numbers = [np.where(np.isinf(o), np.sign(o), o) if is_float(o) and o is not None else o for o in operands]
+    return ~np.isfinite(result) & ~np.isnan(runner.precise(numbers)[0])
+
+
 def cancelling_addends(node: onnx.NodeProto, operands: Sequence[Array | None], result: Array) -> Array:
     """Of a normalization the size of what is added and may cancel: mean * scale / deviation, and the bias.
 

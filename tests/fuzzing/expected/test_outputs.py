@@ -417,3 +417,18 @@ def test_neighbours_that_a_region_averages_may_cancel() -> None:
     x = np.array([[[[0.7, -0.7], [-0.3, 0.3]]]], np.float32)
     assert not is_wrong(model, x, np.array([[[[3e-8]]]], np.float32))
     assert is_wrong(model, x, np.array([[[[3e-5]]]], np.float32))
+
+
+@pytest.mark.parametrize("products", [1, 2])
+def test_infinities_meet_others_where_two_products_become_one(products: int) -> None:
+    """(x v) w is inf - inf where x (v w) is infinite; one product alone has one answer."""
+    v, w = np.array([[1.0, -1.0], [2.0, 1.0]], np.float32), np.array([[1.0, 2.0], [3.0, 1.0]], np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "v"], ["t"]), helper.make_node("MatMul", ["t", "w"], ["y"])]
+    model = model_of(nodes if products == 2 else [helper.make_node("MatMul", ["x", "v"], ["y"])], (1, 2))
+    model.graph.initializer.extend([numpy_helper.from_array(v, "v"), numpy_helper.from_array(w, "w")])
+    x = np.array([[np.inf, 1]], np.float32)
+    with np.errstate(invalid="ignore"):
+        right, other = (x @ v @ w, x @ (v @ w)) if products == 2 else (x @ v, -(x @ v))
+    assert not is_wrong(model, x, right)
+    assert not np.array_equal(right, other, equal_nan=True)
+    assert is_wrong(model, x, other) == (products == 1)
